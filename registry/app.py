@@ -1,0 +1,63 @@
+"""The web application: the only place that joins settings, services and views."""
+from __future__ import annotations
+
+import os
+from typing import Mapping
+
+from flask import Flask
+
+from registry import db
+from registry.accounts import Accounts
+from registry.catalog import Catalog
+from registry.config import PACKAGE, Settings
+from registry.runner_client import RunnerClient
+from registry.search import SearchIndex
+from registry.views import (
+    api_docs,
+    auth,
+    errors,
+    jobs,
+    marketplace,
+    security,
+    settings,
+    sources,
+    submit,
+    text,
+)
+from registry.views.services import EXTENSION, Services
+
+# A component of 256 KB as a form field, every character of it written as %XX.
+MAX_FORM_BYTES = 1_000_000
+MAX_BODY_BYTES = 2_000_000
+
+
+def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
+    """Join everything; `overrides` stand in for variables of the environment.
+
+    Raises RegistryError naming a variable that is wrong.
+    """
+    found = Settings.from_environ({**os.environ, **(overrides or {})})
+    app = Flask(__name__, static_folder=str(PACKAGE / "static"),
+                template_folder=str(found.templates_dir))
+    app.secret_key = found.secret_key.reveal()
+    app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES)
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.extensions[EXTENSION] = services_of(found)
+    for part in (security, auth, errors, text):
+        part.register(app)
+    for page in (marketplace, submit, jobs, sources, settings, api_docs):
+        app.register_blueprint(page.blueprint)
+    for api in api_docs.APIS:
+        app.register_blueprint(api.blueprint)
+    app.add_template_filter(marketplace.entry_url)
+    app.add_template_filter(marketplace.submit_command)
+    return app
+
+
+def services_of(found: Settings) -> Services:
+    """What the views speak to, for one home."""
+    engine = db.create_engine(found.database_url)
+    return Services(
+        accounts=Accounts(engine), catalog=Catalog(engine, found.git_dir),
+        search=SearchIndex(found.search_dir),
+        runner=RunnerClient(found.runner_url, found.runner_token))

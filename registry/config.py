@@ -1,0 +1,156 @@
+"""The registry's settings, read once from the environment."""
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Mapping
+from urllib.parse import quote, urlsplit
+
+from registry.errors import RegistryError
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+class Secret:
+    """A text that never shows itself in a log or a traceback; `reveal` gives it out."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return "…"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where the registry keeps its state, how it listens, and where its runner is.
+
+    `sync_interval_s` is the time between two looks at every source.
+    `runner_token` None: the runner listens on a unix socket and asks for none.
+    """
+
+    home: Path
+    database_url: str
+    runner_url: str
+    runner_token: Secret | None = field(default=None)
+    host: str = "127.0.0.1"
+    port: int = 8080
+    sync_interval_s: float = 60.0
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Settings:
+        """Read PAISHARE_*, HOST and PORT; raises RegistryError naming a wrong variable."""
+        home = Path(environ.get("PAISHARE_HOME") or "~/.paishare").expanduser().absolute()
+        token = environ.get("PAISHARE_RUNNER_TOKEN")
+        return cls(
+            home=home,
+            database_url=_database_url(environ, home),
+            runner_url=_runner_url(environ, home),
+            runner_token=Secret(token) if token else None,
+            host=environ.get("HOST") or "127.0.0.1",
+            port=_port(environ),
+            sync_interval_s=_interval_s(environ),
+        )
+
+    @property
+    def git_dir(self) -> Path:
+        return self.home / "git"
+
+    @property
+    def search_dir(self) -> Path:
+        return self.home / "search"
+
+    @property
+    def marketplace_dir(self) -> Path:
+        return _beside("marketplace")
+
+    @property
+    def templates_dir(self) -> Path:
+        return _beside("templates")
+
+    @property
+    def secret_key(self) -> Secret:
+        """The key that signs sessions; made at the first use, readable by its owner alone."""
+        path = self.home / "secret.key"
+        if not path.exists():
+            _create_secret(path)
+        return Secret(path.read_text().strip())
+
+
+def _beside(name: str) -> Path:
+    """A folder of the installed package or, in a checkout, of the repository."""
+    installed = PACKAGE / name
+    return installed if installed.is_dir() else PACKAGE.parent / name
+
+
+def _create_secret(path: Path) -> None:
+    """Write a new key aside and link it into place: of two processes, the first one wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(prefix=".secret-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32))
+        os.link(aside, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(aside)
+
+
+def _database_url(environ: Mapping[str, str], home: Path) -> str:
+    url = environ.get("PAISHARE_DATABASE_URL") or f"sqlite:///{quote(str(home))}/registry.db"
+    if not url.startswith(("sqlite:///", "postgresql")):
+        raise RegistryError("PAISHARE_DATABASE_URL must begin with sqlite:/// or postgresql. "
+                            "Leave it out to use registry.db in PAISHARE_HOME.")
+    if url.startswith("sqlite:") and not url.startswith("sqlite:////"):
+        raise RegistryError("PAISHARE_DATABASE_URL must name SQLite's file by its whole path, with "
+                            f"four slashes: sqlite:////folder/registry.db, not {url}. The "
+                            "server's processes run in different folders.")
+    return url
+
+
+def _runner_url(environ: Mapping[str, str], home: Path) -> str:
+    url = environ.get("PAISHARE_RUNNER_URL") or f"unix:{home}/runner/runner.sock"
+    parts = urlsplit(url)
+    is_socket = parts.scheme == "unix" and parts.path.startswith("/")
+    is_http = parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not (is_socket or is_http):
+        raise RegistryError("PAISHARE_RUNNER_URL must look like unix:/path/to/runner.sock or "
+                            f"http://host:port, not {url!r}.")
+    if is_http and not environ.get("PAISHARE_RUNNER_TOKEN"):
+        raise RegistryError("PAISHARE_RUNNER_URL names a runner on the network, so "
+                            "PAISHARE_RUNNER_TOKEN must be set too.")
+    return url
+
+
+def _port(environ: Mapping[str, str]) -> int:
+    text = environ.get("PORT") or "8080"
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 65535):
+        raise RegistryError(f"PORT must be a whole number from 1 to 65535, not {text!r}.")
+    return int(text)
+
+
+def _interval_s(environ: Mapping[str, str]) -> float:
+    text = environ.get("PAISHARE_SYNC_INTERVAL_S") or "60"
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86400:
+        raise RegistryError("PAISHARE_SYNC_INTERVAL_S must be a number of seconds, more than 0 and "
+                            f"at most 86400, not {text!r}.")
+    return value

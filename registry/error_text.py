@@ -1,0 +1,26 @@
+"""An error as lines that a person reads: what, where in which file, what may have been meant."""
+from __future__ import annotations
+
+from registry.errors import NotFoundError, Problem, RegistryError
+
+
+def problem_line(problem: Problem, file: str) -> str:
+    """`file:line:column: path: message`, as compilers write it; parts without a value left out."""
+    place = ":".join(str(part) for part in (file, problem.line, problem.column) if part)
+    kind = "" if problem.severity == "error" else problem.severity
+    return printable(": ".join(part for part in (place, kind, problem.path, problem.message)
+                               if part))
+
+
+def error_lines(error: RegistryError, file: str = "") -> list[str]:
+    lines = [f"paishare: {printable(error.message)}"]
+    lines += [problem_line(problem, file) for problem in error.problems
+              if problem.line or problem.message != error.message]
+    if isinstance(error, NotFoundError) and error.nearest:
+        lines.append(f"Did you mean {printable(', '.join(error.nearest))}?")
+    return lines
+
+
+def printable(text: str) -> str:
+    """The text without characters that steer a terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)

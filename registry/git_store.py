@@ -1,0 +1,396 @@
+"""The bare Git store of a source: keeps every object that was ever seen. Wraps dulwich."""
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
+
+from dulwich import errors as git_errors
+from dulwich.file import FileLocked
+from dulwich.objects import Blob
+from dulwich.objects import Commit as GitCommit
+from dulwich.objects import ObjectID, Tree, parse_tree
+from dulwich.pack import generate_unpacked_objects
+from dulwich.refs import Ref
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
+
+from registry.commits import (
+    Change,
+    Commit,
+    Fetched,
+    ReadTree,
+    TreeEntries,
+    changed_files,
+    changes,
+    entry_at,
+    folder_at,
+    new_objects,
+    parents_first,
+)
+from registry.errors import NotFoundError, RegistryError
+from registry.source import FolderFile
+
+BRANCH = Ref(b"refs/heads/main")
+HEAD = Ref(b"HEAD")
+AUTHOR = b"PAIShare <paishare@localhost>"
+MAX_LOOSE = 100
+CACHED_TREES = 64
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
+_DAMAGE = (KeyError, ValueError, AssertionError, EOFError, zlib.error, FileLocked,
+           UnsupportedExtension, UnsupportedVersion, git_errors.NotGitRepository,
+           git_errors.FileFormatException, git_errors.ChecksumMismatch,
+           git_errors.WrongObjectException, git_errors.HookError)
+
+
+class GitStore:
+    """A bare repository of our own at `path`. Safe in several threads: each call opens it anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def url(self) -> str:
+        """What git can clone, at any commit that was ever seen."""
+        return self.path.absolute().as_uri()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def read(self, commit: str, path: str) -> bytes:
+        """The bytes of a file at a commit; raises NotFoundError."""
+        with self._open() as repo:
+            mode, id = _entry(repo, commit, path)
+            if not stat.S_ISREG(mode):
+                raise NotFoundError(f"There is no file {path} at commit {commit[:12]}.")
+            return _blob(repo, id)
+
+    def kind(self, commit: str, path: str) -> str | None:
+        """`file` or `folder`; None for nothing, a link or a submodule. Raises NotFoundError."""
+        with self._open() as repo:
+            mode, _ = _entry(repo, commit, path)
+        return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Callable[[str], bytes]]:
+        """Get many blobs by their ids; what is given raises NotFoundError."""
+        with contextlib.closing(self._repo()) as repo:
+            yield _guarded(self.path)(lambda blob: _blob(repo, blob))
+
+    def full_commit(self, start: str) -> str | None:
+        """The only commit whose id starts with 7 or more hexadecimal digits, else None."""
+        with self._open() as repo:
+            found = [id for id in repo.object_store.iter_prefix(start.encode())
+                     if isinstance(repo[id], GitCommit)]
+        return found[0].decode() if len(found) == 1 else None
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        """The id of the file at `path`; None where there is none. Raises NotFoundError."""
+        with self._open() as repo:
+            mode, id = _entry(repo, commit, path)
+        return id if stat.S_ISREG(mode) else None
+
+    def files(self, commit: str, prefix: str = "") -> dict[str, str]:
+        """Path and blob of every component file below `prefix` at a commit."""
+        with self._open() as repo:
+            read = _tree_reader(repo)
+            tree = folder_at(read, _commit(repo, commit).tree, prefix)
+            return {path: blob for path, blob, _ in changed_files(read, tree, [], prefix) if blob}
+
+    def commits(self, head: str) -> dict[str, Commit]:
+        """Every commit that `head` descends from and itself, parents first.
+
+        Where the order is free, the older commit comes first. Raises NotFoundError.
+        """
+        found: dict[str, Commit] = {}
+        todo = [head]
+        with self._open() as repo:
+            while todo:
+                id = todo.pop()
+                commit = _find_commit(repo, id)
+                if commit:
+                    found[id] = commit
+                    todo += [parent for parent in commit.parents if parent not in found]
+        if head not in found:
+            raise NotFoundError(f"There is no commit {head[:40]}.")
+        return {commit.id: commit.among(found) for commit in parents_first(found)}
+
+    def changes(self, commits: Iterable[Commit], known: Mapping[str, Commit],
+                prefix: str = "") -> Iterator[Change]:
+        """What each of `commits` did to component files; `known` has every parent."""
+        with self._open() as repo:
+            yield from changes(_tree_reader(repo), commits, known, prefix)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def fetch(self, repository: Path, prefix: str = "") -> Fetched | None:
+        """Take over all of the repository's default branch that is missing here.
+
+        That is the branch that its HEAD names, or HEAD itself where it is detached; main, master
+        or the only branch where it names none. None: there is no folder `prefix` in it. Raises
+        RegistryError where the repository cannot be read.
+        """
+        with _guarded(repository), contextlib.closing(Repo(str(repository))) as origin:
+            _refuse_sha256(origin)
+            head = _default_head(origin)
+            if prefix and not (head and stat.S_ISDIR(_entry(origin, head.decode(), prefix)[0])):
+                return None
+            if head is None:
+                return Fetched(head=None)
+            with self._open_to_write() as repo:
+                count = _take_over(repo, origin, head)
+                repo.refs[BRANCH] = head
+            return Fetched(head=head.decode(), prefix=prefix, objects=count)
+
+    def snapshot(self, folder: Path, files: Sequence[FolderFile]) -> str:
+        """Commit the files of a plain folder where they differ from the last snapshot.
+
+        The commit follows from the files and the snapshot before alone. Raises OSError where a
+        file cannot be read.
+        """
+        with self._open_to_write() as repo:
+            tree = _write_tree(repo, folder, files)
+            parent = repo.refs.follow(BRANCH)[1]
+            before = repo[parent] if parent else None
+            if isinstance(before, GitCommit) and before.tree == tree:
+                return before.id.decode()
+            newest_s = max((file.modified_ns // 10**9 for file in files), default=0)
+            commit = _new_commit(tree, before, newest_s)
+            repo.object_store.add_object(commit)
+            repo.refs[BRANCH] = commit.id
+            return commit.id.decode()
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[Repo]:
+        with _guarded(self.path), contextlib.closing(self._repo()) as repo:
+            yield repo
+
+    @contextlib.contextmanager
+    def _open_to_write(self) -> Iterator[Repo]:
+        if not self.path.exists():
+            self._create()
+        with self._open() as repo:
+            _remove_leftovers(repo)
+            yield repo
+
+    def _repo(self) -> Repo:
+        try:
+            return Repo(str(self.path))
+        except git_errors.NotGitRepository as error:
+            raise NotFoundError(f"The store {self.path} is not there yet; the next sync "
+                                "makes it.") from error
+
+    def _create(self) -> None:
+        """Make the store aside and move it into place, so that nobody ever meets half of one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        aside = tempfile.mkdtemp(prefix=".new-", dir=self.path.parent)
+        with contextlib.closing(Repo.init_bare(aside, default_branch=b"main")) as repo:
+            config = repo.get_config()
+            config.set((b"uploadpack",), b"allowAnySHA1InWant", True)
+            config.write_to_path()
+        try:
+            os.rename(aside, self.path)
+        except OSError:
+            shutil.rmtree(aside)
+            raise
+
+
+@contextlib.contextmanager
+def _guarded(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise RegistryError(f"The repository {path} cannot be read ({type(error).__name__}: "
+                            f"{str(error)[:200]}). Check it with `git -C {path} fsck`.") from error
+
+
+# --- objects ----------------------------------------------------------------------------------
+
+def _find_commit(repo: Repo, commit: str) -> Commit | None:
+    """With all its parents, be they here or not; None where it is not here itself."""
+    if not _COMMIT_ID.fullmatch(commit):
+        return None
+    try:
+        found = repo.object_store[ObjectID(commit.encode())]
+    except KeyError:
+        return None
+    return Commit(id=commit, parents=tuple(parent.decode() for parent in found.parents),
+                  tree=found.tree, time_s=found.commit_time) \
+        if isinstance(found, GitCommit) else None
+
+
+def _commit(repo: Repo, commit: str) -> Commit:
+    """With those of its parents that are here; raises NotFoundError."""
+    found = _find_commit(repo, commit)
+    if found is None:
+        raise NotFoundError(f"There is no commit {commit[:40]}.")
+    here = [id for id in found.parents if ObjectID(id.encode()) in repo.object_store]
+    return found.among(here)
+
+
+def _blob(repo: Repo, blob: str) -> bytes:
+    try:
+        return repo.object_store.get_raw(ObjectID(blob.encode()))[1]
+    except KeyError as error:
+        raise NotFoundError(f"There is no file content {blob}.") from error
+
+
+def _tree_reader(repo: Repo) -> ReadTree:
+    """Reads trees and remembers some: a history names the same ones again and again."""
+    @lru_cache(maxsize=CACHED_TREES)
+    def read(tree: bytes | None) -> TreeEntries:
+        if tree is None:
+            return {}
+        kind, content = repo.object_store.get_raw(ObjectID(tree))
+        if kind != Tree.type_num:
+            raise ValueError(f"{tree.decode()} is no tree")
+        return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)}
+    return read
+
+
+def _entry(repo: Repo, commit: str, path: str) -> tuple[int, str]:
+    """Mode and id of what stands at `path` in a commit; raises NotFoundError for the commit."""
+    mode, id = entry_at(_tree_reader(repo), _commit(repo, commit).tree, path)
+    return mode, id.decode()
+
+
+# --- taking over ------------------------------------------------------------------------------
+
+def _refuse_sha256(origin: Repo) -> None:
+    if origin.object_format.hex_length != 40:
+        raise RegistryError(f"{origin.path} names its objects by {origin.object_format.name}, "
+                            "which is not supported. Make a copy of it that uses sha1.")
+
+
+def _default_head(origin: Repo) -> ObjectID | None:
+    head = origin.refs.follow(HEAD)[1]
+    branches = origin.refs.as_dict(Ref(b"refs/heads"))
+    if head or not branches:
+        return head
+    for name in (b"main", b"master"):
+        if name in branches:
+            return branches[Ref(name)]
+    if len(branches) > 1:
+        raise RegistryError(
+            f"HEAD of {origin.path} names a branch that does not exist. Let it name one that does: "
+            f"`git -C {origin.path} symbolic-ref HEAD refs/heads/BRANCH`.")
+    return next(iter(branches.values()))
+
+
+def _remove_leftovers(repo: Repo) -> None:
+    """What a writer that was killed left behind; there is never more than one."""
+    repo.object_store.prune(grace_period=0)
+    for lock in Path(repo.path).rglob("*.lock"):
+        lock.unlink()
+
+
+def _take_over(repo: Repo, origin: Repo, head: ObjectID) -> int:
+    """Copy what is missing, then note where a shallow history begins; returns how much it was."""
+    missing = list(_missing(repo, origin, head))
+    if len(missing) <= MAX_LOOSE:
+        for id in missing:
+            repo.object_store.add_object(origin[id])
+    else:
+        wanted: list[tuple[ObjectID, None]] = [(id, None) for id in missing]
+        repo.object_store.add_pack_data(
+            len(wanted), generate_unpacked_objects(origin.object_store, wanted))
+    _note_shallow(repo, origin)
+    return len(missing)
+
+
+def _missing(repo: Repo, origin: Repo, head: ObjectID) -> Iterator[ObjectID]:
+    """What `head` needs and the store has not, each object after those that it names.
+
+    So the store never has an object without these, whatever ends a fetch midway.
+    """
+    commits = _missing_commits(repo, origin, head)
+    read = _tree_reader(origin)
+    seen: set[bytes] = set()
+
+    def is_known(id: bytes) -> bool:
+        if id in seen or ObjectID(id) in repo.object_store:
+            return True
+        seen.add(id)
+        return False
+    for commit in parents_first(commits):
+        befores = [_commit(origin, parent).tree for parent in commit.parents]
+        for id in new_objects(read, commit.tree, befores, is_known):
+            yield ObjectID(id)
+        if not is_known(commit.id.encode()):
+            yield ObjectID(commit.id.encode())
+
+
+def _missing_commits(repo: Repo, origin: Repo, head: ObjectID) -> dict[str, Commit]:
+    """Those not here, and those that were the first of a shallow history."""
+    shallow_here, shallow_there = repo.get_shallow(), origin.get_shallow()
+    found: dict[str, Commit] = {}
+    deepened = [id for id in shallow_here - shallow_there if id in origin.object_store]
+    todo = [head, *deepened]
+    while todo:
+        id = todo.pop()
+        if id.decode() in found or (id in repo.object_store and id not in shallow_here):
+            continue
+        commit = _commit(origin, id.decode())
+        found[commit.id] = commit.among(()) if id in shallow_there else commit
+        todo += (ObjectID(parent.encode()) for parent in found[commit.id].parents)
+    return found
+
+
+def _note_shallow(repo: Repo, origin: Repo) -> None:
+    before = repo.get_shallow()
+    candidates = before | origin.get_shallow()
+    begins = {id for id in candidates if _begins_history(repo, id)}
+    if begins != before:
+        repo.update_shallow(begins, before - begins)
+
+
+def _begins_history(repo: Repo, id: ObjectID) -> bool:
+    """Whether a commit is here without all of its parents."""
+    commit = _find_commit(repo, id.decode())
+    return commit is not None and _commit(repo, commit.id) != commit
+
+
+def _write_tree(repo: Repo, folder: Path, files: Sequence[FolderFile]) -> ObjectID:
+    trees: dict[str, Tree] = {"": Tree()}
+    for file in files:
+        source = folder / file.path
+        is_link = stat.S_ISLNK(file.mode)
+        blob = Blob.from_string(os.fsencode(os.readlink(source)) if is_link
+                                else source.read_bytes())
+        if blob.id not in repo.object_store:
+            repo.object_store.add_object(blob)
+        mode = 0o120000 if is_link else 0o100755 if file.mode & stat.S_IXUSR else 0o100644
+        parent, _, name = file.path.rpartition("/")
+        trees.setdefault(parent, Tree()).add(os.fsencode(name), mode, blob.id)
+    return _join_trees(repo, trees)
+
+
+def _join_trees(repo: Repo, trees: dict[str, Tree]) -> ObjectID:
+    for path in list(trees):
+        while path:
+            path = path.rpartition("/")[0]
+            trees.setdefault(path, Tree())
+    for path in sorted(trees, key=lambda path: -path.count("/") - bool(path)):
+        repo.object_store.add_object(trees[path])
+        if path:
+            parent, _, name = path.rpartition("/")
+            trees[parent].add(os.fsencode(name), 0o040000, trees[path].id)
+    return trees[""].id
+
+
+def _new_commit(tree: ObjectID, parent: object, newest_s: int) -> GitCommit:
+    commit = GitCommit()
+    commit.tree = tree
+    commit.author = commit.committer = AUTHOR
+    if isinstance(parent, GitCommit):
+        commit.parents = [parent.id]
+        newest_s = max(newest_s, parent.commit_time)
+    commit.author_time = commit.commit_time = newest_s
+    commit.author_timezone = commit.commit_timezone = 0
+    commit.message = b"Snapshot of a folder\n"
+    return commit

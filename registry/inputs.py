@@ -1,0 +1,162 @@
+"""URIs of prerequisites → the runner's inputs, pinned as far as Git can tell."""
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import posixpath
+import re
+from typing import Any, Mapping
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from registry.component import uris_of
+from registry.component_rules import PLACEHOLDER
+from registry.git_store import GitStore
+from runner.spec import Input
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PLAIN_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}")
+_GIT_REF = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/+-]{0,254}")
+_COMMIT = re.compile("[0-9a-f]{40}")
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
+_WEB = ("http", "https")
+
+
+class Base:
+    """Where a component's own file stands, so that relative URIs have a beginning."""
+
+    def __init__(self, store: GitStore, commit: str, path: str) -> None:
+        self.store, self.commit, self.path = store, commit, path
+
+    def input(self, uri: str, name: str) -> Input:
+        """A file or folder of the same repository, at the same commit; raises ValueError."""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(self.path), uri))
+        if path == ".." or path.startswith("../"):
+            raise ValueError(f"`{uri}` leaves the repository of its component. Move the files "
+                             "into the repository, or give an https URI.")
+        path = "" if path == "." else path
+        kind = self.store.kind(self.commit, path) if path else "folder"
+        if kind is None:
+            raise ValueError(f"`{uri}` is not in the repository: `{path}` does not exist at commit "
+                             f"{self.commit[:12]}. Commit the file, or correct the path.")
+        content = self.store.read(self.commit, path) if kind == "file" else None
+        return Input(kind="git", uri=self.store.url, path=path, commit=self.commit,
+                     target=_target(name, posixpath.basename(path) or name),
+                     sha256=None if content is None else hashlib.sha256(content).hexdigest())
+
+
+def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None) -> tuple[Input, ...]:
+    """The inputs of one data, script or storage prerequisite.
+
+    `base` is where the prerequisite was written, None for a text that is in no repository.
+    Raises ValueError with a whole sentence for the first URI that cannot be used.
+    """
+    reader = {"data": _data_input, "script": _script_input, "storage": _storage_input}[kind]
+    inputs = []
+    for uri in uris_of(prerequisite):
+        if uri.startswith("-") or _CONTROL.search(uri):
+            raise ValueError(f"`{_CONTROL.sub('?', uri)[:80]}` is no URI: it begins with `-` or "
+                             "has control characters in it. Write it as https://….")
+        if PLACEHOLDER.search(uri):
+            raise ValueError(f"`{uri[:200]}`: references are not replaced in prerequisites. Write "
+                             "several prerequisites, and let a task choose: `data: $$name$$`.")
+        inputs.append(reader(uri.strip(), prerequisite["name"], base))
+    return tuple(inputs)
+
+
+def _data_input(uri: str, name: str, base: Base | None) -> Input:
+    if uri.startswith("/"):
+        return _data_input("file://" + quote(uri), name, base)
+    scheme = _scheme(uri)
+    if not scheme:
+        return _relative(uri, name, base)
+    if scheme not in (*_WEB, "file"):
+        raise ValueError(f"`{uri[:200]}`: data by {scheme} is not supported by this runner. Use "
+                         "an https URI, or a path in the repository of the component.")
+    parts = _checked_url(uri)
+    last = unquote(posixpath.basename(parts.path.rstrip("/")))
+    if not last:
+        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file.")
+    return Input(kind="file", uri=uri, target=_target(name, last))
+
+
+def _script_input(uri: str, name: str, base: Base | None) -> Input:
+    if uri.startswith("/"):
+        return _script_input("file://" + quote(uri, safe="/@"), name, base)
+    scheme = _scheme(uri)
+    if not scheme and re.match(r"[\w.-]+@[\w.-]+:", uri) or scheme and scheme not in (
+            *_WEB, "file"):
+        raise ValueError(f"`{uri[:200]}`: scripts come by https, http or file only. Write "
+                         "`https://host/owner/repository@commit`.")
+    if not scheme:
+        return _relative(uri, name, base)
+    parts = _checked_url(uri)
+    path, at, ref = parts.path.partition("@")
+    if at and not _GIT_REF.fullmatch(ref):
+        raise ValueError(f"`{ref[:80]}` is no commit, tag or branch. Write for example "
+                         f"`{parts._replace(path=path).geturl()[:200]}@main`.")
+    last = unquote(posixpath.basename(path.rstrip("/"))).removesuffix(".git")
+    if not last:
+        raise ValueError(f"`{uri[:200]}` names no repository. Write "
+                         "`https://host/owner/repository@commit`.")
+    commit = ref if _COMMIT.fullmatch(ref) else None
+    return Input(kind="git", uri=parts._replace(path=path).geturl() if commit else uri,
+                 target=_target(name, last), commit=commit)
+
+
+def _storage_input(uri: str, name: str, base: Base | None) -> Input:
+    if uri.startswith("file:///"):
+        last = unquote(posixpath.basename(_checked_url(uri).path.rstrip("/")))
+        return Input(kind="storage", uri=uri, target=_target(name, last or name))
+    if not _PLAIN_NAME.fullmatch(uri):
+        raise ValueError(f"Storage `{uri[:200]}` is not supported by this runner. Use a plain name "
+                         "such as `mycifar10`, which the runner keeps for each user, or "
+                         "`file:///…` for a folder that the runner allows.")
+    return Input(kind="storage", uri=uri, target=_target(name, uri))
+
+
+def _relative(uri: str, name: str, base: Base | None) -> Input:
+    if base is None:
+        raise ValueError(f"`{uri[:200]}` is relative, but this text is in no repository. Submit "
+                         "the job from the marketplace, or give an https URI.")
+    return base.input(uri, name)
+
+
+def _scheme(uri: str) -> str:
+    found = _SCHEME.match(uri)
+    return found[1].lower() if found else ""
+
+
+def _checked_url(uri: str) -> SplitResult:
+    try:
+        parts = urlsplit(uri)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ValueError(f"`{uri[:200]}` is no URI: {error}. Write it as https://host/path."
+                         ) from error
+    if re.search(r"\s", uri):
+        raise ValueError(f"`{uri[:200]}` has a space in it. Write `%20` instead.")
+    if parts.scheme in _WEB and not host or parts.scheme == "file" and host not in (
+            "", "localhost"):
+        raise ValueError(f"`{uri[:200]}` names no host, or a wrong one. Write "
+                         "`https://host/path` or `file:///path`.")
+    if parts.username is not None:
+        raise ValueError(f"The URI of `{host}` has a user name or password in it, which everybody "
+                         "could read. Remove it.")
+    if _is_link_local(host):
+        raise ValueError(f"`{host}` is a link-local address, which jobs cannot reach. Use a "
+                         "public address.")
+    return parts
+
+
+def _is_link_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_link_local
+    except ValueError:
+        return False
+
+
+def _target(name: str, last: str) -> str:
+    if last in (".", "..") or "/" in last or _CONTROL.search(last):
+        raise ValueError(f"`{_CONTROL.sub('?', last)[:80]}` cannot be the name of a file. Give a "
+                         "URI that ends in a plain name.")
+    return f"{name}/{last}"

@@ -1,0 +1,138 @@
+"""What a sync writes: a source's versions and problems, in one transaction with their outbox."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Callable, Iterable, Mapping
+
+import sqlalchemy as sa
+
+from registry.commits import Commit
+from registry.component import Component
+from registry.db import file_problems, search_outbox, sources, versions
+from registry.errors import NotFoundError, Problem
+from registry.history import FileProblem, History, Version
+from registry.source import Source
+
+_STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
+          "position", "is_latest", "is_present")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What one sync changed: new versions and components that are gone, as `type/name@version`."""
+
+    new: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Ledger:
+    """Reads and writes the rows of one source at a time."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def load(self, source_id: int, commits: Mapping[str, Commit], read: Callable[[str], bytes], *,
+             is_anew: bool) -> History:
+        """The known versions and problems of a source, ready to take further changes."""
+        columns = [versions.c.id, *(versions.c[name] for name in _STATE)]
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(*columns).where(
+                versions.c.source_id == source_id).order_by(versions.c.position)).all()
+            wrong = connection.execute(sa.select(file_problems).where(
+                file_problems.c.source_id == source_id)).all()
+        return History([Version(**row._mapping) for row in rows],
+                       [_file_problem(row) for row in wrong], commits, read, is_anew=is_anew)
+
+    def save(self, source: Source, history: History, head: str, commits: int) -> Written:
+        """Make the rows what the history says; raises NotFoundError if the source is gone."""
+        with self._engine.begin() as connection:
+            self._finish(connection, source, head=head, commits=commits)
+            before = {row.id: row for row in connection.execute(
+                sa.select(versions.c.id, *(versions.c[name] for name in _STATE)).where(
+                    versions.c.source_id == source.id))}
+            changed = [version for version in history.versions
+                       if version.id is None or _is_changed(version, before[version.id])]
+            _write_versions(connection, source.id, changed)
+            _write_problems(connection, source.id, history.problems.values())
+            keys = {version.key for version in changed}
+            if keys:
+                connection.execute(search_outbox.insert(), [
+                    {"source_id": source.id, "type": type, "name": name}
+                    for type, name in sorted(keys)])
+        return _written(changed, before)
+
+    def touch(self, source: Source) -> None:
+        """Note a sync that found nothing new; raises NotFoundError if the source is gone."""
+        with self._engine.begin() as connection:
+            self._finish(connection, source)
+
+    def fail(self, source: Source, reason: str) -> None:
+        """Note why a sync failed as a whole; everything known stays as it is."""
+        with self._engine.begin() as connection:
+            self._finish(connection, source, sync_error=reason)
+
+    def _finish(self, connection: sa.Connection, source: Source, **values: Any) -> None:
+        """The source's own row. A request that came after this sync began is kept."""
+        is_answered = sources.c.sync_requested_at == source.sync_requested_at
+        requested_at = sa.case((is_answered, None), else_=sources.c.sync_requested_at)
+        done = connection.execute(sources.update().where(sources.c.id == source.id).values(
+            {"sync_error": None, **values, "synced_at": datetime.now(UTC).replace(tzinfo=None),
+             "sync_requested_at": requested_at}))
+        if not done.rowcount:
+            raise NotFoundError(f"The source {source.name} was removed meanwhile.")
+
+
+def _write_versions(connection: sa.Connection, source_id: int, changed: list[Version]) -> None:
+    new = [version for version in changed if version.id is None]
+    if new:
+        connection.execute(versions.insert(), [
+            {"source_id": source_id, **_state(version), **_content(version.component)}
+            for version in new])
+    for version in changed:
+        if version.id is not None:
+            content = _content(version.component) if version.component else {}
+            connection.execute(versions.update().where(versions.c.id == version.id)
+                               .values({**_state(version), **content}))
+
+
+def _write_problems(connection: sa.Connection, source_id: int,
+                    problems: Iterable[FileProblem]) -> None:
+    connection.execute(file_problems.delete().where(file_problems.c.source_id == source_id))
+    rows = [{"source_id": source_id, "path": problem.path, "commit": problem.commit,
+             "problems": [each.as_json() for each in problem.problems]} for problem in problems]
+    if rows:
+        connection.execute(file_problems.insert(), rows)
+
+
+def _state(version: Version) -> dict[str, Any]:
+    return {name: getattr(version, name) for name in _STATE}
+
+
+def _content(component: Component | None) -> dict[str, Any]:
+    assert component is not None, "a new version has its component"
+    return {"text": component.text, "contributor": component.contributor,
+            "description": component.description,
+            "warnings": [problem.as_json() for problem in component.warnings]}
+
+
+def _is_changed(version: Version, row: sa.Row[Any]) -> bool:
+    return version.component is not None or _state(version) != {
+        name: row._mapping[name] for name in _STATE}
+
+
+def _written(changed: list[Version], before: Mapping[int, sa.Row[Any]]) -> Written:
+    return Written(
+        new=tuple(_reference(version) for version in changed if version.id is None),
+        removed=tuple(sorted({f"{version.type}/{version.name}" for version in changed
+                              if version.id is not None and not version.is_present
+                              and before[version.id].is_present})))
+
+
+def _reference(version: Version) -> str:
+    return f"{version.type}/{version.name}@{version.version or version.commit[:12]}"
+
+
+def _file_problem(row: sa.Row[Any]) -> FileProblem:
+    return FileProblem(path=row.path, commit=row.commit,
+                       problems=tuple(Problem(**item) for item in row.problems))

@@ -1,0 +1,68 @@
+"""One server at a time on one PAISHARE_HOME."""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator
+
+from registry.config import Settings
+from registry.errors import ConflictError
+
+ENDING_S = 20.0
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lock:
+    """The home is ours as long as `fd` is open here or in a child that inherited it."""
+
+    fd: int
+
+
+@contextlib.contextmanager
+def held(settings: Settings, url: str) -> Iterator[Lock]:
+    """Keep a second server off this home.
+
+    Children inherit the lock: what a killed server left behind holds it until it has ended,
+    which is waited for. Raises ConflictError naming the server that runs.
+    """
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = settings.home / "serve.lock"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _acquire(fd, settings.home)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps({"pid": os.getpid(), "url": url}).encode(), 0)
+        yield Lock(fd=fd)
+    finally:
+        os.close(fd)
+
+
+def _acquire(fd: int, home: Path) -> None:
+    give_up_at = time.monotonic() + ENDING_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            holder = json.loads(os.pread(fd, 4096, 0) or b"{}")
+            pid, url = holder.get("pid", 0), holder.get("url", "")
+            if _is_alive(pid) or time.monotonic() > give_up_at:
+                raise ConflictError(
+                    f"PAIShare already runs for {home}: process {pid} at {url}. Use that one, "
+                    f"stop it (kill {pid}), or set PAISHARE_HOME to another folder.") from error
+        time.sleep(POLL_S)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process has this number and is not a mere entry waiting for its parent."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"

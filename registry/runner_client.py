@@ -1,0 +1,201 @@
+"""The runner's HTTP API, typed: over its unix socket, or over TCP with a token."""
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from math import ceil
+from typing import Any, Iterator, Mapping, NoReturn
+from urllib.parse import quote, urlencode, urlsplit
+
+from registry.config import Secret
+from registry.errors import (
+    InvalidInputError,
+    NotFoundError,
+    Problem,
+    RunnerUnavailableError,
+)
+from runner.spec import JobSpec
+
+TIMEOUT_S = 10.0
+CHUNK_BYTES = 1 << 16
+
+
+class _UnixConnection(HTTPConnection):
+    """HTTP over the socket file at `path`."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Download:
+    """A file on its way, piece by piece; `size` in bytes, None where the runner does not say.
+
+    Close it, also where nothing was read.
+    """
+
+    def __init__(self, connection: HTTPConnection, response: HTTPResponse) -> None:
+        self._connection, self._response = connection, response
+        size = response.getheader("Content-Length")
+        self.size = int(size) if size else None
+
+    def __iter__(self) -> Iterator[bytes]:
+        with closing(self):
+            while chunk := self._response.read(CHUNK_BYTES):
+                yield chunk
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+class RunnerClient:
+    """One connection a call, so any number of threads may share a client.
+
+    Every method raises RunnerUnavailableError where nobody answers, NotFoundError and
+    InvalidInputError where the runner says so. Jobs are the runner's own JSON objects.
+    """
+
+    def __init__(self, url: str, token: Secret | None = None) -> None:
+        self.url = url
+        self._token = token
+
+    def machine(self) -> dict[str, Any]:
+        return self._json("GET", ("machine",))
+
+    def is_up(self) -> bool:
+        """Whether the runner answers within 2 s."""
+        try:
+            self._json("GET", ("health",), timeout_s=2)
+        except RunnerUnavailableError:
+            return False
+        return True
+
+    def explain(self, spec: JobSpec) -> dict[str, Any]:
+        """Whether the job fits `now`, `later` or `never`, and the reason."""
+        return self._json("POST", ("explain",), body={"spec": spec.as_json()})
+
+    def submit(self, spec: JobSpec, key: str | None = None) -> dict[str, Any]:
+        """Hand over a job; the same `key` twice is the same job."""
+        headers = {"Idempotency-Key": key} if key else {}
+        return self._json("POST", ("jobs",), body={"spec": spec.as_json()}, headers=headers)
+
+    def jobs(self, *, user: str | None = None, state: str | None = None, limit: int = 50,
+             before: str | None = None) -> dict[str, Any]:
+        """`{"jobs", "next"}`, newest first; `user` None lists everyone's."""
+        return self._json("GET", ("jobs",), query={
+            "user": user, "state": state, "limit": limit, "before": before})
+
+    def job(self, id_: str) -> dict[str, Any]:
+        return self._json("GET", ("jobs", id_))
+
+    def stop(self, id_: str) -> dict[str, Any]:
+        return self._json("POST", ("jobs", id_, "stop"))
+
+    def log(self, id_: str, attempt: int, role: str, index: int, *, offset: int = 0,
+            limit: int = 1 << 18, wait_s: float = 0, stream: str = "") -> dict[str, Any]:
+        """`{"records", "offset", "is_complete"}` from `offset`; waits up to `wait_s` for more."""
+        return self._json(
+            "GET", (*_task(id_, attempt, role, index), "log"), timeout_s=TIMEOUT_S + wait_s,
+            query={"offset": offset, "limit": limit, "wait_s": ceil(wait_s), "stream": stream})
+
+    def raw_log(self, id_: str, attempt: int, role: str, index: int, *,
+                stream: str = "") -> Download:
+        """The whole log as text, of both streams or of one."""
+        return self._download((*_task(id_, attempt, role, index), "log", "raw"),
+                              {"stream": stream})
+
+    def artifacts(self, id_: str) -> list[dict[str, Any]]:
+        return self._json("GET", ("jobs", id_, "artifacts"))["artifacts"]
+
+    def artifact(self, id_: str, attempt: int, role: str, index: int, path: str) -> Download:
+        return self._download(
+            ("jobs", id_, "artifacts", attempt, role, index, *path.split("/")), {})
+
+    def _json(self, method: str, path: tuple[object, ...], *,
+              query: Mapping[str, object] | None = None, body: Mapping[str, Any] | None = None,
+              headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> Any:
+        with self._translated():
+            connection = self._connect(timeout_s)
+            try:
+                connection.request(
+                    method, _address(path, query or {}), None if body is None else json.dumps(body),
+                    {"Content-Type": "application/json", **self._auth(), **(headers or {})})
+                response = connection.getresponse()
+                text = response.read()
+            finally:
+                connection.close()
+            if response.status >= 300:
+                _refuse(response.status, text)
+            return json.loads(text)
+
+    def _download(self, path: tuple[object, ...], query: Mapping[str, object]) -> Download:
+        with self._translated():
+            connection = self._connect(TIMEOUT_S)
+            try:
+                connection.request("GET", _address(path, query), headers=self._auth())
+                response = connection.getresponse()
+                if response.status >= 300:
+                    _refuse(response.status, response.read())
+            except BaseException:
+                connection.close()
+                raise
+            return Download(connection, response)
+
+    def _connect(self, timeout_s: float) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        if parts.scheme == "unix":
+            return _UnixConnection(parts.path, timeout_s)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        return kind(parts.hostname or "", parts.port, timeout=timeout_s)
+
+    def _auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token.reveal()}"} if self._token else {}
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """No answer, or one that is no answer of a runner, as the registry's own error."""
+        try:
+            yield
+        except (OSError, HTTPException, ValueError, KeyError) as error:
+            raise RunnerUnavailableError(
+                f"The runner does not answer at {self.url}. Start it with `paishare serve`, or set "
+                "PAISHARE_RUNNER_URL to where it listens.") from error
+
+
+def _task(id_: str, attempt: int, role: str, index: int) -> tuple[object, ...]:
+    return ("jobs", id_, "attempts", attempt, "tasks", role, index)
+
+
+def _address(path: tuple[object, ...], query: Mapping[str, object]) -> str:
+    """The request's path; each part is one segment, so none can climb to another job."""
+    parts = [str(part) for part in path]
+    if any(part in ("", ".", "..") for part in parts):
+        raise NotFoundError(f"There is nothing at {'/'.join(parts)}.")
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    address = "".join(f"/{quote(part, safe='')}" for part in parts)
+    return f"{address}?{urlencode(given)}" if given else address
+
+
+def _refuse(status: int, text: bytes) -> NoReturn:
+    """The runner's answer as the registry's own error."""
+    body = json.loads(text)
+    message = str(body["message"])
+    problems = [Problem(message=str(error.get("message", "")), path=str(error.get("path", "")))
+                for error in body.get("errors") or ()]
+    if status == 404:
+        raise NotFoundError(message)
+    if status == 401:
+        raise RunnerUnavailableError("The runner refused the registry's token. Give both the same "
+                                     "one: RUNNER_TOKEN there, PAISHARE_RUNNER_TOKEN here.")
+    if status < 500:
+        raise InvalidInputError(message, problems)
+    raise RunnerUnavailableError(f"The runner could not do it: {message} "
+                                 "Its log says more: logs/runner.log.")

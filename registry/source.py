@@ -1,0 +1,123 @@
+"""A source: where components come from, and what counts as a component file in it."""
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Iterator
+
+from registry.component import TYPES
+from registry.errors import RegistryError
+
+LOCAL = "local"
+MAX_FILES = 20_000
+MAX_FOLDER_BYTES = 256 << 20
+_PASSED_OVER = frozenset({".git", ".hg", ".svn", "__pycache__"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One indexed repository or folder, as the catalog knows it.
+
+    `head` is the commit that the catalog shows, None before the first sync; `commits` is how many
+    commits its history had then. `sync_error` None: the last sync went well. `owner_id` None: the
+    bundled source. `components` counts what stands at the head, `problems` the invalid files.
+    """
+
+    id: int
+    name: str
+    kind: str
+    location: str
+    owner_id: int | None
+    head: str | None
+    commits: int
+    synced_at: datetime | None
+    sync_error: str | None
+    sync_requested_at: datetime | None
+    created_at: datetime
+    components: int = 0
+    problems: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What a folder is: `repository` None is a plain folder.
+
+    `prefix` is the folder's path inside the repository, empty for its root.
+    """
+
+    folder: Path
+    repository: Path | None
+    prefix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderFile:
+    """A file of a plain folder; `path` has forward slashes and starts at the folder."""
+
+    path: str
+    mode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def component_type(path: str) -> str | None:
+    """The type of component that the file at `path` must hold; None if it is no component file."""
+    if not path.endswith((".yaml", ".yml")):
+        return None
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    return folder if folder in TYPES else None
+
+
+def find_place(location: str) -> Place:
+    """Look what lies at `location`; raises RegistryError where there is no folder any more."""
+    folder = Path(location)
+    if not folder.is_dir():
+        raise RegistryError(f"The folder {location} is not there. Bring it back, or remove the "
+                            "source; what was known of it stays until then.")
+    folder = folder.resolve()
+    if is_bare(folder):
+        return Place(folder=folder, repository=folder, prefix="")
+    for parent in (folder, *folder.parents):
+        if (parent / ".git").exists():
+            prefix = folder.relative_to(parent).as_posix()
+            return Place(folder=folder, repository=parent, prefix="" if prefix == "." else prefix)
+    return Place(folder=folder, repository=None, prefix="")
+
+
+def is_bare(folder: Path) -> bool:
+    return (folder / "HEAD").is_file() and all(
+        (folder / name).is_dir() for name in ("objects", "refs"))
+
+
+def folder_files(folder: Path, *, without: Path | None = None) -> tuple[FolderFile, ...]:
+    """Every regular file and link of a plain folder, in the order of their paths.
+
+    Links are not followed, and what lies below `without` is left out. Raises RegistryError where
+    that is too much for snapshots, OSError where a folder cannot be read.
+    """
+    found = sorted(_walk(folder, "", without), key=lambda file: file.path)
+    if len(found) > MAX_FILES or sum(file.size for file in found) > MAX_FOLDER_BYTES:
+        raise RegistryError(
+            f"{folder} holds more than {MAX_FILES} files or {MAX_FOLDER_BYTES >> 20} MiB, too much "
+            "to copy at each change. Make it a Git repository (`git init`, `git add`, `git "
+            "commit`), or keep large files elsewhere.")
+    return tuple(found)
+
+
+def _walk(folder: Path, prefix: str, without: Path | None) -> Iterator[FolderFile]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            path = f"{prefix}{entry.name}"
+            if entry.name in _PASSED_OVER or Path(entry.path) == without:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(Path(entry.path), f"{path}/", without)
+                continue
+            info = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode):
+                yield FolderFile(path=path, mode=info.st_mode, size=info.st_size,
+                                 modified_ns=info.st_mtime_ns, changed_ns=info.st_ctime_ns)

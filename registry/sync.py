@@ -1,0 +1,203 @@
+"""Brings the catalog to the head of every source, and the index to the catalog."""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Collection, Iterator, Sequence
+
+import sqlalchemy as sa
+
+from registry import db
+from registry.catalog import Catalog
+from registry.commits import Fetched, ancestors
+from registry.config import Settings
+from registry.errors import NotFoundError, RegistryError
+from registry.git_store import GitStore
+from registry.ledger import Ledger
+from registry.outbox import Outbox
+from registry.search import SearchIndex
+from registry.source import FolderFile, Source, find_place, folder_files
+
+log = logging.getLogger(__name__)
+POLL_S = 0.5
+LOCK_POLL_S = 1.0
+MAX_NAMED = 5
+SETTLED_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncReport:
+    """What the sync of one source did.
+
+    `head` None: the source has no commit yet. `new` and `removed` name versions and components;
+    `problems` counts the invalid files at the head. `error` None: it went well.
+    """
+
+    source: str
+    head: str | None
+    new: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    problems: int = 0
+    error: str | None = None
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"{self.source}: {self.error}"
+        parts = [f"{self.source}: at {self.head[:12] if self.head else 'no commit yet'}"]
+        parts += [f"{len(names)} {what} ({_few(names)})"
+                  for what, names in (("new", self.new), ("gone", self.removed)) if names]
+        return ", ".join([*parts, f"invalid files: {self.problems}"])
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join([*names[:MAX_NAMED], *(["…"] if len(names) > MAX_NAMED else [])])
+
+
+class Sync:
+    """The only writer of versions, stores and the index; run it in one process at a time."""
+
+    def __init__(self, engine: sa.Engine, catalog: Catalog, index: SearchIndex) -> None:
+        self._catalog = catalog
+        self._ledger = Ledger(engine)
+        self._outbox = Outbox(engine, index)
+        self._index = index
+        self._checked: set[int] = set()
+        self._seen: dict[int, tuple[FolderFile, ...]] = {}
+
+    def run_once(self, names: Collection[str] | None = None) -> list[SyncReport]:
+        """Sync the named sources, None: all of them, then the index. Nothing of a source raises."""
+        sources = self._catalog.all_sources()
+        reports = [self._sync(source) for source in sources
+                   if names is None or source.name in names]
+        self._catalog.remove_stores_but({source.id for source in sources})
+        self.index()
+        return reports
+
+    def run_requested(self) -> list[SyncReport]:
+        """Sync what someone asked for, take out what was removed, mend a deleted index."""
+        names = self._catalog.requested()
+        if not names and self._outbox.is_empty() and self._index.is_sound():
+            return []
+        return self.run_once(names)
+
+    def index(self) -> None:
+        """Bring the index to the catalog; make it anew where it is missing or not whole."""
+        if self._index.is_sound() and self._index.count() is not None:
+            self._outbox.drain()
+        if not self._index.is_sound() or not self._outbox.is_index_whole():
+            log.info("The search index is missing or damaged; making it anew.")
+            log.info("The search index holds %d components.", self._outbox.rebuild())
+
+    def _sync(self, source: Source) -> SyncReport:
+        try:
+            report = self._take(source)
+        except (RegistryError, OSError) as error:
+            return self._failed(source, str(error))
+        except Exception as error:
+            log.exception("The sync of %s failed.", source.name)
+            return self._failed(source, f"The sync failed unexpectedly ({type(error).__name__}). "
+                                        "The log of the sync process says more.")
+        if report.new or report.removed or report.head != source.head:
+            log.info("%s", report)
+        return report
+
+    def _failed(self, source: Source, reason: str) -> SyncReport:
+        report = SyncReport(source=source.name, head=source.head, error=reason)
+        if reason != source.sync_error:
+            log.warning("%s", report)
+        with contextlib.suppress(NotFoundError):
+            self._ledger.fail(source, reason)
+        return report
+
+    def _take(self, source: Source) -> SyncReport:
+        """Fetch, and record what is new; the first time in a process even if nothing seems so."""
+        store = self._catalog.store(source.id)
+        fetched = self._fetch(source, store)
+        is_known = source.id in self._checked and not fetched.objects
+        if fetched.head is None or (is_known and fetched.head == source.head):
+            self._ledger.touch(source)
+            return SyncReport(source=source.name, head=fetched.head, problems=source.problems)
+        report = self._record(source, store, fetched.head, fetched.prefix)
+        self._checked.add(source.id)
+        return report
+
+    def _fetch(self, source: Source, store: GitStore) -> Fetched:
+        """From the repository; where that does not track the folder, a snapshot of the folder."""
+        place = find_place(source.location)
+        if place.repository:
+            fetched = store.fetch(place.repository, place.prefix)
+            if fetched:
+                return fetched
+        home = store.path.parent.parent.resolve()  # a folder above it would change with each sync
+        files = folder_files(place.folder, without=home)
+        if source.head and self._seen.get(source.id) == files:
+            return Fetched(head=source.head)
+        before_ns = time.time_ns()
+        head = store.snapshot(place.folder, files)
+        if max((file.changed_ns for file in files), default=0) < before_ns - SETTLED_NS:
+            self._seen[source.id] = files
+        return Fetched(head=head)
+
+    def _record(self, source: Source, store: GitStore, head: str, prefix: str) -> SyncReport:
+        commits = store.commits(head)
+        known = ancestors(commits, source.head)
+        is_anew = len(known) != source.commits
+        new = [commit for commit in commits.values() if is_anew or commit.id not in known]
+        with store.reading() as read:
+            history = self._ledger.load(source.id, commits, read, is_anew=is_anew)
+            for change in store.changes(new, commits, prefix):
+                history.apply(change, lambda path: store.blob_at(change.commit.id, path))
+            history.finish(store.files(head, prefix), head)
+        written = self._ledger.save(source, history, head, len(commits))
+        return SyncReport(source=source.name, head=head, new=written.new, removed=written.removed,
+                          problems=len(history.problems))
+
+
+def main(settings: Settings) -> None:
+    """Sync until SIGTERM or SIGINT: every `sync_interval_s`, and at once where it is asked for."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    engine = db.create_engine(settings.database_url)
+    catalog = Catalog(engine, settings.git_dir)
+    sync = Sync(engine, catalog, SearchIndex(settings.search_dir))
+    with alone(settings.home / "sync.lock", stop):
+        log.info("Syncing every %g s.", settings.sync_interval_s)
+        _loop(sync, catalog, settings.sync_interval_s, stop)
+    engine.dispose()
+
+
+def _loop(sync: Sync, catalog: Catalog, interval_s: float, stop: threading.Event) -> None:
+    due = 0.0
+    while not stop.is_set():
+        try:
+            if time.monotonic() >= due:
+                due = time.monotonic() + interval_s
+                sync.run_once()
+            else:
+                sync.run_requested()
+        except Exception:
+            log.exception("A round of syncs failed; the next one tries again.")
+        stop.wait(POLL_S)
+
+
+@contextlib.contextmanager
+def alone(path: Path, stop: threading.Event) -> Iterator[None]:
+    """Hold the lock at `path`, waiting for another process that does until `stop`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as file:
+        while not stop.is_set():
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                log.warning("Another sync process runs on this home; waiting for its end.")
+                stop.wait(LOCK_POLL_S)
+        yield

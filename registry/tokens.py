@@ -1,0 +1,97 @@
+"""Words of names and texts: what is put into the index, and what a query asks for."""
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Iterator
+
+MAX_PARTS = 6
+MAX_LENGTH = 64
+STOP_WORDS = frozenset("a an and are as at be by can for from in is it of on or that the this to "
+                       "with".split())
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[^\W_{_CJK}]+(?:[_\-./:][^\W_{_CJK}]+)*|[{_CJK}]+")
+_SEPARATOR = re.compile(r"[_\-./:]")
+_UNSEPARATED = str.maketrans("", "", "_-./:")
+_HUMP = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+[a-z]?(?![a-z])"
+                   "|[0-9]+")
+_NUMBERED = re.compile(r"([^\W\d_]{2,})\d+")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One word of a query: all its `parts` are wanted, or the parts written together."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def joined(self) -> str:
+        return "".join(self.parts)
+
+
+def index_words(text: str) -> Iterator[str]:
+    """Every form under which a text is found.
+
+    `ResNet50_train` gives res, net50, train, net, resnet50, net50train, resnet50train and resnet.
+    Chinese, Japanese and Korean give pairs of characters.
+    """
+    for word in _WORD.findall(fold(text)):
+        yield from _forms(word)
+
+
+def query_words(text: str) -> list[Asked]:
+    """What a query asks for; common words are left out where others remain."""
+    words = [Asked(_parts(word)) for word in _WORD.findall(fold(text))]
+    rare = [word for word in words if word.joined not in STOP_WORDS]
+    return rare or words[-1:]
+
+
+def squash(text: str) -> str:
+    """A name without case and separators: `ResNet-50` and `resnet_50` are the same."""
+    return "".join(_WORD.findall(fold(text))).translate(_UNSEPARATED).lower()
+
+
+def fold(text: str) -> str:
+    """Without accents and with one form for each character; the case is kept."""
+    if text.isascii():
+        return text
+    marks_apart = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize(
+        "NFC", "".join(char for char in marks_apart if not unicodedata.combining(char)))
+
+
+@lru_cache(maxsize=100_000)
+def _forms(word: str) -> tuple[str, ...]:
+    parts = _parts(word)
+    if _is_cjk(word):
+        return parts
+    if len(parts) == 1 and parts[0] in STOP_WORDS:
+        return ()
+    found = list(parts)
+    if 1 < len(parts) <= MAX_PARTS:
+        found += ["".join(pair) for pair in zip(parts, parts[1:])]
+        if len(parts) > 2:
+            found.append("".join(parts))
+    stems = [match[1] for match in map(_NUMBERED.fullmatch, dict.fromkeys(found)) if match]
+    return tuple(form[:MAX_LENGTH] for form in dict.fromkeys([*found, *stems]))
+
+
+def _parts(word: str) -> tuple[str, ...]:
+    if _is_cjk(word):
+        pairs = tuple(word[start:start + 2] for start in range(len(word) - 1))
+        return pairs or (word,)
+    return tuple(part.lower()[:MAX_LENGTH] for piece in _SEPARATOR.split(word)
+                 for part in _humps(piece))
+
+
+def _humps(piece: str) -> list[str]:
+    if piece.islower() or piece.isupper() or piece.isdigit():
+        return [piece]
+    humps = _HUMP.findall(piece)
+    return humps if "".join(humps) == piece else [piece]
+
+
+def _is_cjk(word: str) -> bool:
+    return word[0] >= "\u3040" and re.match(f"[{_CJK}]", word) is not None

@@ -1,0 +1,51 @@
+"""The HTTP API's routes about who one is: tokens, user, password."""
+from __future__ import annotations
+
+from typing import Any
+
+from registry.errors import InvalidInputError, Problem, UnauthorizedError
+from registry.views import api_models as models
+from registry.views import auth
+from registry.views.api_openapi import Access, Api
+from registry.views.errors import API_PREFIX
+from registry.views.services import services
+
+api = Api("api_account", API_PREFIX)
+
+
+@api.route("POST", "/token", access=Access.PUBLIC, body=models.Credentials, status=201,
+           result=models.Token, errors=(401, 429))
+@auth.login_limit
+def create_token(body: models.Credentials) -> dict[str, Any]:
+    """Get an API token for a name and a password."""
+    accounts = services().accounts
+    user = accounts.verify_password(body.username, body.password)
+    if user is None:
+        raise UnauthorizedError("The name or the password is wrong.")
+    return {"token": accounts.create_token(user, body.name), "username": user.name,
+            "is_admin": user.is_admin}
+
+
+@api.route("DELETE", "/token", status=204)
+def revoke_token() -> None:
+    """Revoke the token that this request carries."""
+    auth.required_user()
+    services().accounts.revoke_token(auth.bearer_token())
+
+
+@api.route("GET", "/user", result=models.User)
+def show_user() -> dict[str, Any]:
+    """Who the token belongs to."""
+    user = auth.required_user()
+    return {"username": user.name, "is_admin": user.is_admin}
+
+
+@api.route("PUT", "/user/password", body=models.NewPassword, status=204, errors=(429,))
+@auth.login_limit
+def change_password(body: models.NewPassword) -> None:
+    """Change one's password; browsers that are logged in are logged out, tokens stay valid."""
+    user, accounts = auth.required_user(), services().accounts
+    if not accounts.verify_password(user.name, body.old_password):
+        message = "The old password is wrong."
+        raise InvalidInputError(message, [Problem(message=message, path="old_password")])
+    accounts.set_password(user, body.new_password)

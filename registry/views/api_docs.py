@@ -1,0 +1,55 @@
+"""The OpenAPI document, and a page that reads it out."""
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from flask import Blueprint, jsonify, render_template
+from flask.typing import ResponseReturnValue
+
+from registry.views import api_account, api_components, api_jobs, api_sources
+from registry.views.api_openapi import Access, Api, document
+from registry.views.errors import API_PREFIX
+
+TITLE = "PAIShare"
+SECTIONS = {"components": "Components", "jobs": "Jobs", "sources": "Sources and the server",
+            "account": "Account", "docs": "This document"}
+
+api = Api("api_docs", API_PREFIX)
+blueprint = Blueprint("api_page", __name__, url_prefix="/api")
+APIS = (api_components.api, api_jobs.api, api_sources.api, api_account.api, api)
+
+
+@api.route("GET", "/openapi.json", access=Access.PUBLIC, media="application/json")
+def show_openapi() -> ResponseReturnValue:
+    """This API, described in OpenAPI 3.1."""
+    return jsonify(openapi())
+
+
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    return render_template("api/index.html", document=openapi(), sections=_sections(),
+                           prefix=API_PREFIX)
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The document, made at the first call."""
+    return document(APIS, {"title": TITLE, "version": _version()}, API_PREFIX)
+
+
+def _version() -> str:
+    try:
+        return version("paishare")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _sections() -> list[tuple[str, list[dict[str, Any]]]]:
+    """Title and operations of each section, with path and method in each."""
+    operations = [{"path": path, "method": method.upper(), **operation}
+                  for path, methods in openapi()["paths"].items()
+                  for method, operation in methods.items()]
+    return [(title, [each for each in operations if each["tags"] == [tag]])
+            for tag, title in SECTIONS.items()]

@@ -1,0 +1,122 @@
+"""The HTTP API's routes about jobs: check, submit, list, follow, stop, and what they left."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Mapping
+
+from flask import Response, request, url_for
+
+from registry.errors import ForbiddenError
+from registry.views import api_models as models
+from registry.views import auth, submissions
+from registry.views.api_openapi import Api
+from registry.views.downloads import artifact_response, log_response
+from registry.views.errors import API_PREFIX
+from registry.views.job_access import job_of, task_of
+from registry.views.services import services
+from runner.spec import FINAL_STATES
+
+KEY_HEADER = {"Idempotency-Key": "Any text that is yours alone. A second request with the same "
+              "key finds the job of the first, so that a retry runs nothing twice."}
+# Each waiting request holds a thread of the server; beyond this many, answers come soon.
+WAITING_AT_ONCE = threading.BoundedSemaphore(12)
+TURN_S = 0.5
+
+api = Api("api_jobs", API_PREFIX)
+
+
+@api.route("POST", "/resolve", body=models.JobRequest, result=models.Resolution, errors=(404, 409))
+def resolve(body: models.JobRequest) -> dict[str, Any]:
+    """What a job would become, and whether this machine can run it, without running it."""
+    spec = submissions.spec_of(auth.required_user(), _submission(body))
+    return {"spec": spec.as_json(), "fit": submissions.fit_of(spec)}
+
+
+@api.route("POST", "/jobs", body=models.JobRequest, headers=KEY_HEADER, status=201,
+           result=models.Job, errors=(404, 409, 503))
+def submit_job(body: models.JobRequest) -> dict[str, Any]:
+    """Run a job."""
+    user = auth.required_user()
+    spec = submissions.spec_of(user, _submission(body))
+    key = request.headers.get("Idempotency-Key", "")
+    job = services().runner.submit(spec, f"api/{user.id}/{key}" if key else None)
+    return _with_url(job)
+
+
+@api.route("GET", "/jobs", query=models.JobsQuery, result=models.JobPage, errors=(403, 503))
+def list_jobs(query: models.JobsQuery) -> dict[str, Any]:
+    """One's own jobs, newest first."""
+    user = auth.required_user()
+    if query.all and not user.is_admin:
+        raise ForbiddenError("Only an admin sees everyone's jobs. Leave `all` out to see yours.")
+    page = services().runner.jobs(user=None if query.all else user.name, state=query.state,
+                                  limit=query.limit, before=query.before)
+    return {"jobs": [_with_url(job) for job in page["jobs"]], "next": page["next"]}
+
+
+@api.route("GET", "/jobs/<job_id>", result=models.Job, errors=(404, 503))
+def show_job(job_id: str) -> dict[str, Any]:
+    """One job with its attempts, tasks and events."""
+    return _with_url(job_of(auth.required_user(), job_id))
+
+
+@api.route("POST", "/jobs/<job_id>/stop", status=202, result=models.Job, errors=(404, 503))
+def stop_job(job_id: str) -> dict[str, Any]:
+    """Ask a job to stop; one that has ended stays as it is."""
+    job = job_of(auth.required_user(), job_id)
+    return _with_url(services().runner.stop(job["id"]))
+
+
+@api.route("GET", "/jobs/<job_id>/log", query=models.LogQuery, result=models.Log, errors=(404, 503))
+def read_log(job_id: str, query: models.LogQuery) -> dict[str, Any]:
+    """What a task wrote since `offset`."""
+    job = job_of(auth.required_user(), job_id)
+    task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
+    where = {"attempt": task.attempt, "role": task.role, "index": task.index}
+    if not task.is_started:
+        is_over = job["state"] in FINAL_STATES
+        return {"records": [], "offset": query.offset, "is_complete": is_over, **where}
+    is_patient = query.wait_s > 0 and WAITING_AT_ONCE.acquire(timeout=min(query.wait_s, TURN_S))
+    try:
+        page = services().runner.log(*task.place, offset=query.offset, stream=query.stream,
+                                     wait_s=query.wait_s if is_patient else 0)
+    finally:
+        if is_patient:
+            WAITING_AT_ONCE.release()
+    return {**page, **where}
+
+
+@api.route("GET", "/jobs/<job_id>/log/raw", query=models.TaskQuery, media="text/plain",
+           errors=(404, 503))
+def read_raw_log(job_id: str, query: models.TaskQuery) -> Response:
+    """The whole log of a task as plain text."""
+    job = job_of(auth.required_user(), job_id)
+    task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
+    return log_response(task, query.stream)
+
+
+@api.route("GET", "/jobs/<job_id>/artifacts", result=models.Artifacts, errors=(404, 503))
+def list_artifacts(job_id: str) -> dict[str, Any]:
+    """Every file that the tasks left in their output folders."""
+    job = job_of(auth.required_user(), job_id)
+    return {"artifacts": [
+        {**item, "url": url_for("api_jobs.get_artifact", job_id=job["id"], attempt=item["attempt"],
+                                role=item["role"], index=item["index"], path=item["path"])}
+        for item in services().runner.artifacts(job["id"])]}
+
+
+@api.route("GET", "/jobs/<job_id>/artifacts/<int:attempt>/<role>/<int:index>/<path:path>",
+           media="application/octet-stream", errors=(404, 503))
+def get_artifact(job_id: str, attempt: int, role: str, index: int, path: str) -> Response:
+    """The bytes of one file."""
+    job = job_of(auth.required_user(), job_id)
+    return artifact_response(job["id"], attempt, role, index, path)
+
+
+def _submission(body: models.JobRequest) -> submissions.Submission:
+    return submissions.Submission(reference=body.reference, yaml=body.yaml,
+                                  parameters=body.parameters, name=body.name)
+
+
+def _with_url(job: Mapping[str, Any]) -> dict[str, Any]:
+    return {**job, "url": url_for("jobs.show", job_id=job["id"], _external=True)}

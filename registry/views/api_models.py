@@ -1,0 +1,364 @@
+"""The bodies of the HTTP API, as the OpenAPI document describes them."""
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TypeName = Literal["job", "data", "script", "dockerimage"]
+Stream = Literal["", "stdout", "stderr"]
+MAX_YAML = 256_000
+
+
+class Given(BaseModel):
+    """What a caller sends: a field that nobody knows is a mistake, not a surprise."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """What a caller gets."""
+
+
+class Problem(Answer):
+    """One thing wrong: where it is, what it is, what to write instead."""
+
+    path: str = Field(description="Such as `tasks[0].resource.portList`; empty: the whole.")
+    line: int | None = Field(description="From 1; null where the text has no such place.")
+    column: int | None
+    message: str
+    severity: Literal["error", "warning"]
+
+
+class Error(Answer):
+    """Every answer with a status of 400 and above."""
+
+    code: str = Field(description="Stable, for programs: InvalidInput, NotFound …")
+    message: str = Field(description="For people: what is wrong and what to do next.")
+    errors: list[Problem]
+    nearest: list[str] = Field(default=[], description="With 404: names that may be meant.")
+
+
+class Empty(Given):
+    """No body."""
+
+
+class Credentials(Given):
+    username: str
+    password: str
+    name: str = Field(default="", max_length=255, description="To tell this token from others.")
+
+
+class Token(Answer):
+    token: str = Field(description="Shown only now. Send it as `Authorization: Bearer <token>`.")
+    username: str
+    is_admin: bool
+
+
+class User(Answer):
+    username: str
+    is_admin: bool
+
+
+class NewPassword(Given):
+    old_password: str
+    new_password: str
+
+
+class SearchQuery(Given):
+    q: str = Field(default="", max_length=200, description="Words; empty lists everything.")
+    type: list[TypeName] = Field(default=[], description="Only these types.")
+    page: int = Field(default=1, ge=1, le=100_000)
+    page_size: int = Field(default=20, ge=1, le=100)
+
+
+class ComponentHit(Answer):
+    reference: str
+    source: str
+    type: str
+    name: str
+    version: str
+    contributor: str
+    description: str
+    updated_at: str
+
+
+class ComponentPage(Answer):
+    total: int
+    page: int
+    page_size: int
+    facets: dict[str, int] = Field(description="Matches by type.")
+    suggestions: list[str] = Field(description="Names that may be meant, where nothing matched.")
+    components: list[ComponentHit]
+
+
+class ComponentQuery(Given):
+    version: str = Field(default="", max_length=255, description="A version, `latest`, or a "
+                         "commit of 7 to 40 hex digits. Empty: the latest.")
+    source: str = Field(default="", max_length=255, description="Only of this source.")
+
+
+class SourceQuery(Given):
+    source: str = Field(default="", max_length=255, description="Only of this source.")
+
+
+class Version(Answer):
+    version: str
+    source: str
+    commit: str
+    committed_at: datetime
+    is_latest: bool
+    is_present: bool = Field(description="Still in the source at its head.")
+
+
+class Versions(Answer):
+    versions: list[Version] = Field(description="Newest first.")
+
+
+class Prerequisite(Answer):
+    name: str
+    type: str | None
+    reference: str | None = Field(description="The component in the marketplace; null: inline.")
+
+
+class ComponentEntry(Answer):
+    id: int
+    reference: str
+    source: str
+    type: str
+    name: str
+    version: str
+    contributor: str
+    description: str
+    commit: str
+    committed_at: datetime
+    path: str
+    blob: str
+    text: str = Field(description="The YAML exactly as it is in the source.")
+    document: dict[str, Any] = Field(description="The same as JSON, versions as text.")
+    warnings: list[Problem]
+    is_latest: bool
+    is_present: bool
+    versions: list[Version]
+    prerequisites: list[Prerequisite]
+
+
+class YamlText(Given):
+    yaml: str = Field(max_length=MAX_YAML)
+
+
+class ComponentSummary(Answer):
+    type: str
+    name: str
+    version: str
+    contributor: str
+    description: str
+    reference: str
+    parameters: dict[str, Any]
+
+
+class Validation(Answer):
+    component: ComponentSummary | None = Field(description="null where there are errors.")
+    errors: list[Problem]
+    warnings: list[Problem]
+
+
+class JobRequest(Given):
+    """A component to run: from the marketplace, as a text, or a text that began as a component."""
+
+    reference: str = Field(default="", max_length=1000, description="Such as `job/x@1.0.0`.")
+    yaml: str = Field(default="", max_length=MAX_YAML, description="Instead of the component's "
+                      "own text. With `reference`, relative URIs are those of that component.")
+    parameters: dict[str, Any] = Field(default={}, description="Instead of the job's defaults.")
+    name: str | None = Field(default=None, max_length=255, description="Instead of its name.")
+
+
+class Fit(Answer):
+    fit: Literal["now", "later", "never"]
+    reason: str
+
+
+class Resolution(Answer):
+    spec: dict[str, Any] = Field(description="What the runner would get.")
+    fit: Fit | None = Field(description="null where the runner does not answer.")
+
+
+class JobSummary(Answer):
+    id: str
+    name: str
+    user: str
+    virtual_cluster: str
+    state: Literal["WAITING", "RUNNING", "SUCCEEDED", "FAILED", "STOPPED"]
+    stage: str
+    reason: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    stop_requested: bool
+    retries: int
+    url: str = Field(description="The page of the job.")
+
+
+class Event(Answer):
+    time: datetime
+    stage: str
+    text: str
+    attempt: int
+
+
+class Progress(Answer):
+    text: str
+    current: int
+    total: int | None
+
+
+class Task(Answer):
+    role: str
+    index: int
+    state: str
+    ip: str | None
+    ports: dict[str, list[int]]
+    gpus: list[str]
+    exit_code: int | None
+    exit_text: str
+    oom_killed: bool
+    started_at: datetime | None
+    finished_at: datetime | None
+    container: str | None
+
+
+class Attempt(Answer):
+    number: int
+    state: str
+    cause: str
+    reason: str
+    started_at: datetime
+    finished_at: datetime | None
+    tasks: list[Task]
+
+
+class Job(JobSummary):
+    spec: dict[str, Any] = Field(description="The job spec, pinned as far as it is known.")
+    events: list[Event]
+    progress: Progress | None
+    attempts: list[Attempt]
+
+
+class JobsQuery(Given):
+    state: str = Field(default="", description="Only these states, separated by commas.")
+    limit: int = Field(default=50, ge=1, le=200)
+    before: str = Field(default="", max_length=64, description="The `next` of the page before.")
+    all: bool = Field(default=False, description="Everyone's jobs; for an admin.")
+
+
+class JobPage(Answer):
+    jobs: list[JobSummary] = Field(description="Newest first.")
+    next: str | None = Field(description="For `before`; null on the last page.")
+
+
+class TaskQuery(Given):
+    role: str = Field(default="", description="Empty: the first task role.")
+    index: int = Field(default=0, ge=0, le=100_000)
+    attempt: int = Field(default=0, ge=0, le=1_000_000, description="0: the newest.")
+    stream: Stream = Field(default="", description="Empty: both, in order.")
+
+
+class LogQuery(TaskQuery):
+    offset: int = Field(default=0, ge=0, lt=10 ** 18,
+                        description="What the answer before said; 0: the start.")
+    wait_s: float = Field(default=0, ge=0, le=25, description="How long to wait for more.")
+
+
+class LogRecord(Answer):
+    stream: Literal["stdout", "stderr"]
+    time: datetime
+    text: str = Field(description="May end in the middle of a line.")
+
+
+class Log(Answer):
+    records: list[LogRecord]
+    offset: int = Field(description="Where to go on.")
+    is_complete: bool = Field(description="Nothing more will come.")
+    attempt: int
+    role: str
+    index: int
+
+
+class Artifact(Answer):
+    attempt: int
+    role: str
+    index: int
+    path: str
+    size: int = Field(description="In bytes.")
+    modified: datetime
+    url: str
+
+
+class Artifacts(Answer):
+    artifacts: list[Artifact]
+
+
+class Source(Answer):
+    name: str
+    kind: str
+    location: str
+    head: str | None
+    synced_at: datetime | None
+    sync_error: str | None
+    components: int
+    problems: int = Field(description="Files that are no valid components.")
+    owner: str | None = Field(description="null: the bundled source.")
+
+
+class Sources(Answer):
+    sources: list[Source]
+
+
+class NewSource(Given):
+    location: str = Field(min_length=1, max_length=4096,
+                          description="A folder or bare repository on the server's machine.")
+    name: str | None = Field(default=None, max_length=255)
+
+
+class FileProblem(Answer):
+    path: str
+    commit: str
+    errors: list[Problem]
+
+
+class FileProblems(Answer):
+    problems: list[FileProblem]
+
+
+class LastSync(Answer):
+    last: datetime | None
+
+
+class Health(Answer):
+    status: Literal["ok", "degraded"]
+    web: bool
+    runner: bool
+    sync: LastSync
+
+
+class Gpu(Answer):
+    index: int
+    model: str
+    uuid: str
+    memory_mb: int
+
+
+class FreeMachine(Answer):
+    cpus: int
+    memory_mb: int
+    gpus: int
+
+
+class Machine(Answer):
+    cpus: int
+    memory_mb: int
+    gpus: list[Gpu]
+    free: FreeMachine
+    gpu_reason: str | None = Field(description="Why there is no GPU; null where there is one.")
+    host_ip: str

@@ -1,0 +1,75 @@
+"""The HTTP API's routes about sources, and about the server itself."""
+from __future__ import annotations
+
+from typing import Any
+
+from registry.views import api_models as models
+from registry.views import auth
+from registry.views.api_openapi import Access, Api
+from registry.views.errors import API_PREFIX
+from registry.views.services import services
+from registry.views.source_access import (
+    add_source,
+    last_sync,
+    owned_source,
+    source_json,
+    visible_source,
+)
+from registry.views.text import iso
+
+api = Api("api_sources", API_PREFIX)
+
+
+@api.route("GET", "/sources", result=models.Sources)
+def list_sources() -> dict[str, Any]:
+    """Every source and how its last sync went."""
+    user = auth.required_user()
+    found = services().catalog.sources(user_id=user.id)
+    return {"sources": [source_json(source) for source in found]}
+
+
+@api.route("POST", "/sources", body=models.NewSource, status=201, result=models.Source,
+           errors=(403, 409))
+def create_source(body: models.NewSource) -> dict[str, Any]:
+    """Index another repository; for an admin. Its first sync begins at once."""
+    user = auth.required_admin("add a source")
+    return source_json(add_source(user, body.location, body.name))
+
+
+@api.route("DELETE", "/sources/<name>", status=204, errors=(403, 404))
+def remove_source(name: str) -> None:
+    """Take a source and its components out of the catalog; for its owner or an admin."""
+    services().catalog.remove_source(owned_source(auth.required_user(), name).name)
+
+
+@api.route("POST", "/sources/<name>/sync", status=202, errors=(404,))
+def sync_source(name: str) -> dict[str, Any]:
+    """Ask for a sync now; it begins within a second."""
+    source = visible_source(auth.required_user(), name)
+    services().catalog.request_sync(source.name)
+    return {}
+
+
+@api.route("GET", "/sources/<name>/problems", result=models.FileProblems, errors=(403, 404))
+def list_problems(name: str) -> dict[str, Any]:
+    """The files of a source that are no valid components; for its owner or an admin."""
+    source = owned_source(auth.required_user(), name)
+    return {"problems": [
+        {"path": each.path, "commit": each.commit,
+         "errors": [problem.as_json() for problem in each.problems]}
+        for each in services().catalog.problems(source.id)]}
+
+
+@api.route("GET", "/health", access=Access.PUBLIC, result=models.Health)
+def show_health() -> dict[str, Any]:
+    """Which parts of the server answer."""
+    is_up = services().runner.is_up()
+    return {"status": "ok" if is_up else "degraded", "web": True, "runner": is_up,
+            "sync": {"last": iso(last_sync())}}
+
+
+@api.route("GET", "/machine", result=models.Machine, errors=(503,))
+def show_machine() -> dict[str, Any]:
+    """What the machine that runs the jobs has, and what of it is free."""
+    auth.required_user()
+    return services().runner.machine()

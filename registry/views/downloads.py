@@ -1,0 +1,46 @@
+"""What jobs wrote, handed to a browser such that none of it can act on our pages."""
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from flask import Response
+
+from registry.runner_client import Download
+from registry.views.job_access import Task
+from registry.views.security import as_file
+from registry.views.services import services
+
+# Pictures are shown in the page; everything else is saved, never opened.
+IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+          ".webp": "image/webp"}
+
+
+def is_image(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in IMAGES
+
+
+def artifact_response(job_id: str, attempt: int, role: str, index: int, path: str) -> Response:
+    """One file of a job: a picture inline, anything else to be saved under its name."""
+    file = services().runner.artifact(job_id, attempt, role, index, path)
+    name = PurePosixPath(path).name
+    media = IMAGES.get(PurePosixPath(path).suffix.lower(), "application/octet-stream")
+    response = _streamed(file, media)
+    response.headers["Content-Disposition"] = (
+        f"{'inline' if is_image(path) else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}")
+    return response
+
+
+def log_response(task: Task, stream: str) -> Response:
+    """A task's whole log as text, empty before the task has started."""
+    if not task.is_started:
+        return as_file(Response("", mimetype="text/plain"))
+    return _streamed(services().runner.raw_log(*task.place, stream=stream),
+                     "text/plain; charset=utf-8")
+
+
+def _streamed(file: Download, media: str) -> Response:
+    response = as_file(Response(file, content_type=media))
+    if file.size is not None:
+        response.content_length = file.size
+    return response

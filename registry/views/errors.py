@@ -1,0 +1,92 @@
+"""Exceptions become responses here: pages for people, JSON for programs, never a traceback."""
+from __future__ import annotations
+
+import errno
+import logging
+from typing import Any
+
+from flask import Flask, g, jsonify, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException
+
+from registry.errors import InvalidInputError, NotFoundError, RegistryError, UnauthorizedError
+
+API_PREFIX = "/api/v3"
+TEXTS = {
+    400: "The request could not be understood. Go back, reload the page and try again.",
+    404: "There is no such page. Check the address, or search the marketplace.",
+    405: "This address does not take that kind of request.",
+    413: "That is too large. A component has at most 256 KB.",
+    415: "The body must be JSON, with the header Content-Type: application/json.",
+    429: "Too many attempts. Wait a minute, then try again.",
+}
+CSRF_TEXT = ("This form is out of date, perhaps because you logged in or out in another window. "
+             "Nothing was changed. Go back, reload the page and try again.")
+
+log = logging.getLogger(__name__)
+
+
+def register(app: Flask) -> None:
+    app.register_error_handler(RegistryError, on_registry_error)
+    app.register_error_handler(HTTPException, on_http_error)
+    for kind in (RecursionError, UnicodeEncodeError):
+        app.register_error_handler(kind, on_impossible_text)
+    app.register_error_handler(Exception, on_unexpected)
+
+
+def is_api() -> bool:
+    return request.path == API_PREFIX or request.path.startswith(f"{API_PREFIX}/")
+
+
+def on_registry_error(error: RegistryError) -> ResponseReturnValue:
+    if error.status >= 500:
+        log.warning("request %s: %s", g.request_id, error.message)
+    if isinstance(error, UnauthorizedError) and not is_api():
+        return redirect(url_for("auth.login", next=_came_for()))
+    return _respond(error)
+
+
+def on_http_error(error: HTTPException) -> ResponseReturnValue:
+    status = error.code or 500
+    if status < 400:
+        return error.get_response()
+    text = CSRF_TEXT if isinstance(error, CSRFError) else TEXTS.get(status, error.description)
+    wrapped = RegistryError(text or error.name)
+    wrapped.code, wrapped.status = error.name.replace(" ", ""), status
+    headers = {name: value for name, value in error.get_headers()
+               if name in ("Allow", "Retry-After")}
+    return *_respond(wrapped), headers
+
+
+def on_impossible_text(_: Exception) -> ResponseReturnValue:
+    return _respond(InvalidInputError("The request holds text that is no Unicode, or is nested too "
+                                      "deeply. Correct what you send."))
+
+
+def on_unexpected(error: Exception) -> ResponseReturnValue:
+    log.error("request %s: %s %s failed", g.request_id, request.method, request.path,
+              exc_info=error)
+    if "disk is full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+        return _respond(RegistryError("The disk of this server is full, so nothing was changed. "
+                                      "Try again when its administrator has made room."))
+    return _respond(RegistryError(
+        "Something went wrong here, and it is not your fault. Try again; if it stays, tell the "
+        f"administrator this number: {g.request_id}."))
+
+
+def _came_for() -> str:
+    """Where a login leads back to; a form that was sent is not sent again."""
+    path = request.full_path.rstrip("?") if request.method in ("GET", "HEAD") else request.path
+    return path if request.method in ("GET", "HEAD") else url_for("marketplace.index")
+
+
+def _respond(error: RegistryError) -> tuple[Any, int]:
+    nearest = error.nearest if isinstance(error, NotFoundError) else ()
+    if is_api():
+        body: dict[str, Any] = {"code": error.code, "message": error.message,
+                                "errors": [problem.as_json() for problem in error.problems]}
+        if error.status == 404:
+            body["nearest"] = list(nearest)
+        return jsonify(body), error.status
+    return render_template("errors/error.html", error=error, nearest=nearest), error.status

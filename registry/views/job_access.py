@@ -1,0 +1,55 @@
+"""Which jobs a user may see, and which task of a job is meant."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+from registry.accounts import User
+from registry.errors import NotFoundError
+from registry.views.services import services
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One task of one attempt; `is_started` False: the job has no such attempt yet."""
+
+    job_id: str
+    attempt: int
+    role: str
+    index: int
+    is_started: bool
+
+    @property
+    def place(self) -> tuple[str, int, str, int]:
+        """What the runner's client asks for first."""
+        return self.job_id, self.attempt, self.role, self.index
+
+
+def job_of(user: User, id_: str) -> dict[str, Any]:
+    """The job, where it is the user's own or the user is an admin; else NotFoundError."""
+    missing = NotFoundError(f"There is no job {id_}. `paishare jobs` and the page Jobs list yours.")
+    try:
+        job = services().runner.job(id_)
+    except NotFoundError:
+        raise missing from None
+    if job["user"] != user.name and not user.is_admin:
+        raise missing
+    return job
+
+
+def task_of(job: Mapping[str, Any], *, role: str = "", index: int = 0, attempt: int = 0) -> Task:
+    """The task that is meant: the first role and the newest attempt where none is named.
+
+    Raises NotFoundError naming the tasks that there are.
+    """
+    roles = {each["name"]: each["instances"] for each in job["spec"]["task_roles"]}
+    number = attempt or len(job["attempts"]) or 1
+    name = role or next(iter(roles))
+    if not 0 <= index < roles.get(name, 0) or number > max(1, len(job["attempts"])):
+        known = [f"{each}-{at}" for each, count in roles.items() for at in range(count)]
+        raise NotFoundError(
+            f"Job {job['id']} has no task {name}-{index} in attempt {number}. It has "
+            f"{len(job['attempts'])} attempts so far, each with the tasks "
+            f"{', '.join(known[:20])}{' …' if len(known) > 20 else ''}.")
+    return Task(job_id=job["id"], attempt=number, role=name, index=index,
+                is_started=bool(job["attempts"]))

@@ -1,0 +1,101 @@
+"""The pages of jobs: the list, and one job with its tasks, logs and artifacts."""
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from registry.views import auth
+from registry.views.downloads import is_image
+from registry.views.job_access import Task, job_of, task_of
+from registry.views.services import services
+from registry.views.text import plain_log
+from runner.spec import FINAL_STATES, JOB_STATES
+
+PAGE_SIZE = 25
+LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
+MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
+
+blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
+
+
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    user = auth.required_user()
+    state = request.args.get("state", "")
+    is_all = user.is_admin and request.args.get("all") == "1"
+    page = services().runner.jobs(
+        user=None if is_all else user.name, state=state if state in JOB_STATES else None,
+        limit=PAGE_SIZE, before=request.args.get("before"))
+    return render_template("jobs/index.html", jobs=page["jobs"], following=page["next"],
+                           state=state, states=JOB_STATES, is_all=is_all,
+                           is_later=bool(request.args.get("before")))
+
+
+@blueprint.get("/<job_id>")
+def show(job_id: str) -> ResponseReturnValue:
+    job = job_of(auth.required_user(), job_id)
+    task = _chosen_task(job)
+    records, offset, is_whole = _start_of_log(task)
+    return render_template("jobs/show.html", **_facts(job), task=task, records=records,
+                           offset=offset, is_whole=is_whole)
+
+
+@blueprint.get("/<job_id>/live")
+def live(job_id: str) -> ResponseReturnValue:
+    """The parts of the page that change while the job runs, for the page's own script."""
+    job = job_of(auth.required_user(), job_id)
+    return render_template("jobs/live.html", **_facts(job), task=_chosen_task(job))
+
+
+@blueprint.post("/<job_id>/stop")
+def stop(job_id: str) -> ResponseReturnValue:
+    job = job_of(auth.required_user(), job_id)
+    services().runner.stop(job["id"])
+    if job["state"] not in FINAL_STATES:
+        flash(f"Job {job['name']} was asked to stop. Its logs and artifacts stay.")
+    return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
+def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What both the page and its changing parts show."""
+    artifacts = services().runner.artifacts(job["id"]) if job["attempts"] else []
+    previews = [item for item in artifacts
+                if is_image(item["path"]) and item["size"] <= MAX_PREVIEW_BYTES]
+    return {"job": job, "is_final": job["state"] in FINAL_STATES, "artifacts": artifacts,
+            "previews": previews[-MAX_PREVIEWS:]}
+
+
+def _chosen_task(job: Mapping[str, Any]) -> Task:
+    """The task whose log is shown: `?task=worker-0&attempt=1`, else the first of the newest."""
+    role, _, index = request.args.get("task", "").rpartition("-")
+    return task_of(job, role=role, index=_number(index),
+                   attempt=_number(request.args.get("attempt", "")))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _start_of_log(task: Task) -> tuple[list[dict[str, str]], int, bool]:
+    """The end of what the log holds by now, where to go on, and whether nothing was left out.
+
+    A log that is longer than a page should wait for is read in part; the page's script goes on.
+    """
+    records: list[dict[str, str]] = []
+    offset = length = 0
+    is_whole = True
+    for _ in range(LOG_READS if task.is_started else 0):
+        page = services().runner.log(*task.place, offset=offset, limit=LOG_READ_BYTES)
+        found = [{"stream": each["stream"], "text": plain_log(each["text"])}
+                 for each in page["records"]]
+        records += found
+        length += sum(len(each["text"]) for each in found)
+        while length > TAIL_LENGTH and len(records) > 1:
+            length -= len(records.pop(0)["text"])
+            is_whole = False
+        if page["offset"] == offset or page["is_complete"]:
+            return records, page["offset"], is_whole
+        offset = page["offset"]
+    return records, offset, not task.is_started

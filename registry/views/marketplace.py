@@ -1,0 +1,93 @@
+"""The marketplace: search, one component's page, and the way to use it."""
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any, Mapping
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from registry.catalog import Entry
+from registry.component import TYPES
+from registry.errors import ConflictError, NotFoundError
+from registry.views.auth import viewer_id
+from registry.views.entries import component_of, find_entry, prerequisites_of, versions_of
+from registry.views.services import services
+
+PAGE_SIZE = 24
+MAX_QUERY = 200
+MAX_PAGE = 100_000
+_REFERABLE = re.compile(r"[^\s@]+")
+
+blueprint = Blueprint("marketplace", __name__)
+
+
+@blueprint.get("/")
+def index() -> ResponseReturnValue:
+    query = request.args.get("q", "").strip()[:MAX_QUERY]
+    type_name = request.args.get("type", "")
+    types = (type_name,) if type_name in TYPES else ()
+    page = services().search.search(query, types=types, page=_page_number(), page_size=PAGE_SIZE,
+                                    user_id=viewer_id())
+    if page.total and not page.hits:
+        return redirect(url_for("marketplace.index", q=query or None, type=type_name or None))
+    return render_template(
+        "marketplace/index.html", query=query, chosen=types[0] if types else "", page=page,
+        types=TYPES, last=-(-page.total // PAGE_SIZE), all_count=sum(page.facets.values()))
+
+
+@blueprint.get("/c/<type_name>/<path:rest>")
+def show(type_name: str, rest: str) -> ResponseReturnValue:
+    name, _, version = rest.partition("@")
+    try:
+        entry = find_entry(type_name, name, version, request.args.get("source", ""))
+    except ConflictError as error:
+        return _choices(type_name, name, error)
+    component = component_of(entry)
+    return render_template(
+        "marketplace/show.html", entry=entry, component=component,
+        versions=versions_of(entry.type, entry.name, entry.source),
+        needed=prerequisites_of(component), tasks=[_task_facts(task) for task in component.tasks])
+
+
+def entry_url(entry: Entry, endpoint: str = "marketplace.show") -> str:
+    """The page of exactly this version: by its commit where its name fits no reference."""
+    return url_for(endpoint, type_name=entry.type, rest=_named(entry), source=entry.source)
+
+
+def submit_command(entry: Entry) -> str:
+    """What to type to run exactly this version, safe to paste whatever the version is called."""
+    return f"paishare submit {shlex.quote(f'{entry.type}/{_named(entry)}')}"
+
+
+def _named(entry: Entry) -> str:
+    is_referable = _REFERABLE.fullmatch(entry.version)
+    return f"{entry.name}@{entry.version if is_referable else entry.commit[:12]}"
+
+
+def _page_number() -> int:
+    text = request.args.get("page", "1")
+    is_number = text.isascii() and text.isdigit() and len(text) < 7
+    return max(1, min(int(text), MAX_PAGE)) if is_number else 1
+
+
+def _choices(type_name: str, name: str, error: ConflictError) -> ResponseReturnValue:
+    """Several sources have a component of this name: one line for each."""
+    found = [entry for entry in versions_of(type_name, name, None) if entry.is_latest]
+    if not found:
+        raise NotFoundError(error.message)
+    return render_template("marketplace/choices.html", entries=found, name=name), 300
+
+
+def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:
+    """One task in a table's words; a value may be a `$$name$$` still."""
+    resource = task.get("resource") or {}
+    each = resource.get("resourcePerInstance") or {}
+    ports = [f"{port.get('label')} ({port.get('portNumber', 1)})"
+             for port in resource.get("portList") or ()]
+    return {"role": task.get("role"), "instances": resource.get("instances", 1),
+            "cpu": each.get("cpu"), "memory": each.get("memoryMB"), "gpu": each.get("gpu"),
+            "ports": ", ".join(ports), "command": task.get("command") or (),
+            "needs": [(kind, task[kind]) for kind in ("dockerimage", "data", "script", "storage")
+                      if task.get(kind)]}

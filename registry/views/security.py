@@ -1,0 +1,51 @@
+"""What every response carries: headers that keep a browser safe, and the request's number."""
+from __future__ import annotations
+
+import secrets
+
+from flask import Flask, Response, g, request
+from flask.sessions import SecureCookieSessionInterface
+
+PAGE_POLICY = "; ".join((
+    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:",
+    "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"))
+FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+HEADERS = {
+    "Content-Security-Policy": PAGE_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+
+
+class SessionCookies(SecureCookieSessionInterface):
+    """The cookie is marked Secure exactly where the request came over https."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure
+
+
+def register(app: Flask) -> None:
+    app.session_interface = SessionCookies()
+
+    @app.before_request
+    def number_request() -> None:
+        g.request_id = secrets.token_hex(8)
+
+    @app.after_request
+    def add_headers(response: Response) -> Response:
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        response.headers["X-Request-Id"] = g.get("request_id", "")
+        if request.endpoint != "static":
+            response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+
+def as_file(response: Response) -> Response:
+    """Mark what a job wrote: whatever it is, it runs nothing on our pages."""
+    response.headers["Content-Security-Policy"] = FILE_POLICY
+    return response

@@ -1,0 +1,27 @@
+"""What the views speak to, joined once by the application's factory."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import current_app
+
+from registry.accounts import Accounts
+from registry.catalog import Catalog
+from registry.runner_client import RunnerClient
+from registry.search import SearchIndex
+
+EXTENSION = "paishare"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """One of each for the whole process; all of them may be used by several threads."""
+
+    accounts: Accounts
+    catalog: Catalog
+    search: SearchIndex
+    runner: RunnerClient
+
+
+def services() -> Services:
+    return current_app.extensions[EXTENSION]

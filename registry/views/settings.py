@@ -1,0 +1,55 @@
+"""The page Settings: one's password and API tokens."""
+from __future__ import annotations
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from registry.accounts import MIN_PASSWORD
+from registry.errors import InvalidInputError
+from registry.views import auth
+from registry.views.services import services
+
+blueprint = Blueprint("settings", __name__, url_prefix="/settings")
+
+
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    return _page()
+
+
+@blueprint.post("/password")
+@auth.login_limit
+def change_password() -> ResponseReturnValue:
+    user, form = auth.required_user(), request.form
+    accounts = services().accounts
+    if not accounts.verify_password(user.name, form.get("old_password", "")):
+        return _page(wrong={"old_password": "This is not your password now. Type it again."}), 400
+    if form.get("new_password", "") != form.get("again", ""):
+        return _page(wrong={"again": "The two new passwords differ. Type them again."}), 400
+    try:
+        user = accounts.set_password(user, form.get("new_password", ""))
+    except InvalidInputError as error:
+        return _page(wrong={"new_password": error.message}), 400
+    auth.start_session(user)
+    flash("Your password is changed. Every other browser that was logged in is logged out.")
+    return redirect(url_for("settings.index"), 303)
+
+
+@blueprint.post("/tokens")
+def create_token() -> ResponseReturnValue:
+    token = services().accounts.create_token(
+        auth.required_user(), request.form.get("name", ""))
+    return _page(token=token)
+
+
+@blueprint.post("/tokens/<int(max=2147483647):id_>/revoke")
+def revoke_token(id_: int) -> ResponseReturnValue:
+    services().accounts.revoke_token_numbered(auth.required_user(), id_)
+    flash("The token is revoked. Programs that use it are locked out from now on.")
+    return redirect(url_for("settings.index"), 303)
+
+
+def _page(*, wrong: dict[str, str] | None = None, token: str | None = None) -> str:
+    return render_template("settings/index.html", wrong=wrong or {}, token=token,
+                           tokens=services().accounts.tokens(auth.required_user()),
+                           min_password=MIN_PASSWORD)

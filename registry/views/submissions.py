@@ -1,0 +1,52 @@
+"""From what a page or program sends to the job spec that the runner gets."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Mapping
+
+from registry.accounts import User
+from registry.component import parse
+from registry.errors import InvalidInputError, RunnerUnavailableError
+from registry.resolver import resolve
+from registry.views.services import services
+from runner.spec import JobSpec
+
+# In a job's origin: the text was changed after it came from there.
+EDITED = "edited"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A job to run: a component of the marketplace, a text, or a text that began as a component.
+
+    `reference` and `yaml` are empty where there is none; `parameters` replace defaults; `name`
+    None keeps the job's own.
+    """
+
+    reference: str = ""
+    yaml: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None = None
+
+
+def spec_of(user: User, submission: Submission) -> JobSpec:
+    """Resolve it; raises InvalidInputError or ComponentError with every problem."""
+    if not submission.reference and not submission.yaml:
+        raise InvalidInputError("There is nothing to run. Give the `reference` of a job in the "
+                                "marketplace, or a job as `yaml`.")
+    catalog = services().catalog
+    entry = catalog.get(submission.reference, user_id=user.id) if submission.reference else None
+    component = parse(submission.yaml or (entry.text if entry else ""))
+    spec = resolve(component, catalog=catalog, user=user.name, entry=entry,
+                   parameters=submission.parameters, name=submission.name or None)
+    if entry and component.text != entry.text:
+        return replace(spec, origin={**spec.origin, EDITED: "yes"})
+    return spec
+
+
+def fit_of(spec: JobSpec) -> dict[str, Any] | None:
+    """Whether this machine can run it; None where the runner does not answer."""
+    try:
+        return services().runner.explain(spec)
+    except RunnerUnavailableError:
+        return None

@@ -1,0 +1,95 @@
+"""The submit page: prepare a job, check it, run it. A link only ever fills it in."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from registry.accounts import User
+from registry.errors import InvalidInputError, NotFoundError, RunnerUnavailableError
+from registry.views import auth
+from registry.views.drafts import (
+    PARAMETER,
+    Check,
+    Draft,
+    check,
+    draft_of_file,
+    draft_of_form,
+    draft_of_job,
+    fields_of,
+)
+from registry.views.entries import find_entry
+from registry.views.job_access import job_of
+from registry.views.services import services
+
+blueprint = Blueprint("submit", __name__)
+
+
+@blueprint.get("/use/<type_name>/<path:rest>")
+def use(type_name: str, rest: str) -> ResponseReturnValue:
+    """Fill the page with a job of the marketplace; `?param.epochs=3` sets a parameter."""
+    user = auth.required_user()
+    name, _, version = rest.partition("@")
+    entry = find_entry(type_name, name, version, request.args.get("source", ""))
+    if entry.type != "job":
+        raise InvalidInputError(f"{entry.reference} is no job, so it cannot run by itself. "
+                                "Its page says how a job uses it.")
+    values = {key.removeprefix(PARAMETER): value for key, value in request.args.items()
+              if key.startswith(PARAMETER)}
+    draft = Draft(reference=f"{entry.source}:{entry.type}/{entry.name}@{entry.files_commit}",
+                  yaml=entry.text, values=values, linked=frozenset(values))
+    return _page(user, draft)
+
+
+@blueprint.get("/submit")
+def index() -> ResponseReturnValue:
+    user = auth.required_user()
+    again = request.args.get("again", "")
+    if not again:
+        return _page(user, Draft())
+    draft = draft_of_job(job_of(user, again))
+    return _page(user, _with_known_reference(user, draft), again=again)
+
+
+@blueprint.post("/submit")
+def submit() -> ResponseReturnValue:
+    user, action = auth.required_user(), request.form.get("action", "check")
+    file = request.files.get("file")
+    if action == "import":
+        return _page(user, draft_of_file(file)) if file else _no_file(user)
+    draft = draft_of_form(request.form)
+    found = check(user, draft)
+    if action != "submit" or found.errors or found.spec is None:
+        return _page(user, draft, found=found), 400 if found.errors else 200
+    try:
+        job = services().runner.submit(found.spec, draft.idempotency_key(user))
+    except RunnerUnavailableError as error:
+        return _page(user, draft, found=found, trouble=error.message), error.status
+    return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
+def _no_file(user: User) -> ResponseReturnValue:
+    draft = draft_of_form(request.form)
+    return _page(user, draft, trouble="Choose a file first, then press Import."), 400
+
+
+def _with_known_reference(user: User, draft: Draft) -> Draft:
+    """Without the origin where its source is gone: the text alone may still run."""
+    if draft.reference:
+        try:
+            services().catalog.get(draft.reference, user_id=user.id)
+        except NotFoundError:
+            return replace(draft, reference="")
+    return draft
+
+
+def _page(user: User, draft: Draft, *, found: Check | None = None, trouble: str = "",
+          again: str = "") -> str:
+    found = check(user, draft) if found is None else found
+    lines = [problem.line for problem in found.errors if problem.line]
+    return render_template(
+        "submit/index.html", draft=draft, found=found, fields=fields_of(draft, found),
+        trouble=trouble, again=again, parameter=PARAMETER, marked=set(lines),
+        lines=max(20, draft.yaml.count("\n") + 2),
+        waits_for=lines[0] if lines and found.component is None else None)

@@ -1,0 +1,87 @@
+"""`python -m runner`: serve the API and work on jobs until told to end."""
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import sys
+from types import FrameType
+
+import waitress
+
+from runner import image_builder
+from runner.app import create_app
+from runner.config import Settings
+from runner.devices import describe
+from runner.docker_driver import DockerDriver
+from runner.errors import RunnerError
+from runner.job_store import JobStore
+from runner.staging import Stager
+from runner.worker import Worker
+
+log = logging.getLogger("runner")
+
+THREADS = 64  # each reader that waits for log lines holds one
+
+
+def main(argv: list[str]) -> int:
+    """Returns the exit code: 0 after a clean end, 1 with one line that says what is wrong."""
+    if argv[:1] == ["build-image"]:
+        return image_builder.main(argv[1:])
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr,
+                        format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        return serve(Settings.from_environ(os.environ))
+    except RunnerError as error:
+        print(f"runner: {error.message}", file=sys.stderr)
+        return 1
+
+
+def serve(settings: Settings) -> int:
+    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.home.chmod(0o700)
+    lock = _lock(settings)
+    machine = describe(cpus=settings.cpus, memory_mb=settings.memory_mb, host_ip=settings.host_ip)
+    worker = Worker(
+        settings, JobStore(settings.home / "runner.db"), DockerDriver(settings.runner_id()),
+        Stager(settings.home / "cache", settings.home / "storage", settings.allowed_folders,
+               source_folders=settings.source_folders),
+        machine)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        worker.close()
+        raise SystemExit(0)
+
+    log.info("this machine offers %s CPUs, %s MB of memory, %s GPUs", machine.cpus,
+             machine.memory_mb, len(machine.gpus))
+    worker.start()
+    app = create_app(worker, settings.token)
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    try:
+        if settings.listen:
+            waitress.serve(app, listen=settings.listen, threads=THREADS, _quiet=True)
+        else:
+            settings.socket.unlink(missing_ok=True)
+            waitress.serve(app, unix_socket=str(settings.socket), unix_socket_perms="600",
+                           threads=THREADS, _quiet=True)
+    finally:
+        log.info("ended; running containers go on and are adopted at the next start")
+        lock.close()
+    return 0
+
+
+def _lock(settings: Settings):  # type: ignore[no-untyped-def]
+    """Two runners on one home would run every job twice; the second one ends here."""
+    lock = open(settings.home / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise RunnerError(f"Another runner works on {settings.home}. Stop it first, or set "
+                          "RUNNER_HOME to another folder.") from error
+    return lock
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,214 @@
+"""The runner's HTTP API: JSON in, JSON out, one route a noun."""
+from __future__ import annotations
+
+import errno
+import hmac
+import json
+import os
+from datetime import datetime, timezone
+from typing import Any, Iterable, Mapping
+
+from flask import Flask, Response, jsonify, request, send_file
+from werkzeug.exceptions import HTTPException
+
+from runner import outcome
+from runner.artifacts import LogRecord, iter_log
+from runner.errors import InvalidSpecError, NotFoundError, RunnerError
+from runner.job_store import Job
+from runner.scheduler import placement_from_json
+from runner.spec import JOB_STATES, job_spec_from_json
+from runner.worker import Worker
+
+MAX_WAIT_S = 25.0
+MAX_BODY_BYTES = 4 << 20
+MAX_DIGITS = 18  # what the file system and SQLite take
+ATTEMPT = f"<int(max={10 ** MAX_DIGITS}):attempt>"
+
+
+def create_app(worker: Worker, token: str | None) -> Flask:
+    """Join the worker and its API; with `token`, every request must carry it."""
+    app = Flask("runner", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+
+    @app.before_request
+    def check_token() -> Response | None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token is not None and not hmac.compare_digest(given.encode(), token.encode()):
+            return _error("Unauthorized", "The runner's token is missing or wrong.", 401)
+        return None
+
+    @app.errorhandler(RunnerError)
+    def on_runner_error(error: RunnerError) -> Response:
+        return _error(error.code, error.message, error.status, error.errors)
+
+    @app.errorhandler(HTTPException)
+    def on_http_error(error: HTTPException) -> Response:
+        cause = getattr(error, "original_exception", None)
+        if "disk is full" in str(cause) or getattr(cause, "errno", None) == errno.ENOSPC:
+            return _error("DiskFull", "The disk is full. Make room, then try again.", 507)
+        return _error(error.name.replace(" ", ""), error.description or "", error.code or 500)
+
+    _add_machine_routes(app, worker)
+    _add_job_routes(app, worker)
+    _add_file_routes(app, worker)
+    return app
+
+
+def _error(code: str, message: str, status: int, errors: Iterable[dict] = ()) -> Response:
+    response = jsonify(code=code, message=message, errors=list(errors))
+    response.status_code = status
+    return response
+
+
+def _add_machine_routes(app: Flask, worker: Worker) -> None:
+    @app.get("/health")
+    def health() -> Response:
+        return jsonify(status="ok")
+
+    @app.get("/machine")
+    def machine() -> Response:
+        free, known = worker.free(), worker.machine
+        return jsonify(
+            cpus=known.cpus, memory_mb=known.memory_mb, gpu_reason=known.gpu_reason,
+            host_ip=known.host_ip, gpus=[
+                {"index": gpu.index, "model": gpu.model, "uuid": gpu.uuid,
+                 "memory_mb": gpu.memory_mb, "is_free": gpu.uuid in free.gpus}
+                for gpu in known.gpus],
+            free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)})
+
+    @app.post("/explain")
+    def explain() -> Response:
+        fit = worker.explain(job_spec_from_json(_body().get("spec")))
+        return jsonify(fit=fit.fit, reason=fit.reason)
+
+
+def _add_job_routes(app: Flask, worker: Worker) -> None:
+    @app.post("/jobs")
+    def submit() -> tuple[Response, int]:
+        spec = job_spec_from_json(_body().get("spec"))
+        job, is_new = worker.submit(spec, request.headers.get("Idempotency-Key"))
+        return jsonify(_whole(worker, job)), 201 if is_new else 200
+
+    @app.get("/jobs")
+    def jobs() -> Response:
+        wanted = [name for name in request.args.get("state", "").split(",") if name]
+        unknown = set(wanted) - set(JOB_STATES)
+        if unknown:
+            raise InvalidSpecError(f"There is no state {sorted(unknown)[0]!r}; "
+                                   f"the states are {', '.join(JOB_STATES)}.")
+        limit = min(_number("limit", 50), 200)
+        found = worker.store.find(user=request.args.get("user"), job_states=wanted,
+                                  before=request.args.get("before"), limit=limit + 1)
+        following = found[limit - 1].id if len(found) > limit else None
+        return jsonify(jobs=[job.as_json() for job in found[:limit]], next=following)
+
+    @app.get("/jobs/<job_id>")
+    def job(job_id: str) -> Response:
+        return jsonify(_whole(worker, worker.store.get(job_id)))
+
+    @app.post("/jobs/<job_id>/stop")
+    def stop(job_id: str) -> tuple[Response, int]:
+        return jsonify(_whole(worker, worker.stop(job_id))), 202
+
+
+def _add_file_routes(app: Flask, worker: Worker) -> None:
+    task = f"/jobs/<job_id>/attempts/{ATTEMPT}/tasks/<role>/<int:index>"
+
+    @app.get(f"{task}/log")
+    def log(job_id: str, attempt: int, role: str, index: int) -> Response:
+        _check_task(worker, job_id, attempt, role, index)
+        records, offset, is_complete = worker.read_log(
+            job_id, attempt, role, index, _number("offset", 0),
+            min(_number("limit", 1 << 18), 1 << 22), min(_number("wait_s", 0), MAX_WAIT_S))
+        return jsonify(records=_merged(records, request.args.get("stream")), offset=offset,
+                       is_complete=is_complete)
+
+    @app.get(f"{task}/log/raw")
+    def raw_log(job_id: str, attempt: int, role: str, index: int) -> Response:
+        _check_task(worker, job_id, attempt, role, index)
+        path = worker.folders.log(job_id, attempt, role, index)
+        chunks = iter_log(path, request.args.get("stream") or None) if path.exists() else iter(())
+        return Response(chunks, mimetype="text/plain")
+
+    @app.get("/jobs/<job_id>/artifacts")
+    def artifacts(job_id: str) -> Response:
+        worker.store.get(job_id)
+        return jsonify(artifacts=[{
+            "attempt": item.attempt, "role": item.role, "index": item.index, "path": item.path,
+            "size": item.size, "modified": item.modified.isoformat().replace("+00:00", "Z"),
+        } for item in worker.folders.artifacts(job_id)])
+
+    @app.get(f"/jobs/<job_id>/artifacts/{ATTEMPT}/<role>/<int:index>/<path:path>")
+    def artifact(job_id: str, attempt: int, role: str, index: int, path: str) -> Response:
+        _check_task(worker, job_id, attempt, role, index)
+        file = worker.folders.artifact(job_id, attempt, role, index, path)
+        response = send_file(file, mimetype="application/octet-stream")
+        response.content_length = os.fstat(file.fileno()).st_size
+        return response
+
+
+def _body() -> Mapping[str, Any]:
+    body = request.get_json()
+    if not isinstance(body, dict):
+        raise InvalidSpecError("The body must be a JSON object.")
+    return body
+
+
+def _number(name: str, default: int) -> int:
+    text = request.args.get(name, "")
+    if text and not (text.isdecimal() and len(text) <= MAX_DIGITS):
+        raise InvalidSpecError(f"{name} must be a whole number, not {text[:80]!r}.")
+    return int(text or default)
+
+
+def _check_task(worker: Worker, job_id: str, attempt: int, role: str, index: int) -> None:
+    rows = worker.store.tasks(worker.store.get(job_id).id, attempt)
+    if (role, index) not in {(row["role"], row["idx"]) for row in rows}:
+        raise NotFoundError(f"Attempt {attempt} of job {job_id} has no task {role}-{index}.")
+
+
+def _merged(records: list[LogRecord], stream: str | None) -> list[dict[str, str]]:
+    """Neighbouring records of one stream as one, as text."""
+    merged: list[dict[str, str]] = []
+    for record in records:
+        text = record.data.decode("utf-8", "replace")
+        if stream and record.stream != stream:
+            continue
+        if merged and merged[-1]["stream"] == record.stream:
+            merged[-1]["text"] += text
+        else:
+            when = datetime.fromtimestamp(record.time, timezone.utc)
+            merged.append({"stream": record.stream, "text": text, "time":
+                           when.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+    return merged
+
+
+def _whole(worker: Worker, job: Job) -> dict[str, Any]:
+    progress = worker.progress.get(job.id)
+    return {
+        **job.as_json(),
+        "spec": json.loads(job.spec_text),
+        "events": worker.store.events(job.id),
+        "progress": None if progress is None else vars(progress),
+        "attempts": [_attempt(worker, job, row) for row in worker.store.attempts(job.id)],
+    }
+
+
+def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
+    placement = placement_from_json(row["placement"])
+    decision = json.loads(row["decision"] or "{}")
+    tasks = []
+    for task in worker.store.tasks(job.id, row["number"]):
+        place = placement.task(task["role"], task["idx"])
+        ports = placement.reachable_ports(job.spec, task["role"], task["idx"])
+        tasks.append({
+            "role": task["role"], "index": task["idx"], "state": task["state"],
+            "ip": task["ip"], "ports": {label: list(block) for label, block in ports.items()},
+            "gpus": list(place.gpus), "exit_code": task["exit_code"],
+            "exit_text": task["exit_text"], "oom_killed": bool(task["oom_killed"]),
+            "started_at": task["started_at"], "finished_at": task["finished_at"],
+            "container": task["container"]})
+    return {"number": row["number"], "state": row["state"],
+            "cause": decision.get("cause", outcome.NO_CAUSE), "reason": decision.get("reason", ""),
+            "started_at": row["started_at"], "finished_at": row["finished_at"], "tasks": tasks}

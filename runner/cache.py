@@ -1,0 +1,144 @@
+"""The runner's cache of inputs on disk: one entry, one lock; nothing half-finished is ever seen."""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Callable, Iterator
+
+Report = Callable[[str, int, "int | None"], None]
+PART_LIFETIME_S = 7 * 24 * 3600
+_LOOK_AGAIN_S = 0.1
+_REPORT_EVERY_S = 0.5
+_CHECK_EVERY_S = 0.2
+
+
+class FetchCancelled(Exception):
+    """Whoever asked for an input does not want it any more."""
+
+
+@dataclass(kw_only=True)
+class Watch:
+    """How a fetch speaks with whoever waits for it, a few times a second at most."""
+
+    report: Report
+    is_cancelled: Callable[[], bool]
+    _reported_at: float = float("-inf")
+    _checked_at: float = float("-inf")
+
+    def check(self) -> None:
+        """Raises FetchCancelled once the fetch is not wanted any more."""
+        now = time.monotonic()
+        if now - self._checked_at >= _CHECK_EVERY_S:
+            self._checked_at = now
+            if self.is_cancelled():
+                raise FetchCancelled
+
+    def progress(self, text: str, current: int, total: int | None) -> None:
+        now = time.monotonic()
+        if now - self._reported_at >= _REPORT_EVERY_S or current == total:
+            self._reported_at = now
+            self.report(text, current, total)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not past a cancellation."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(_LOOK_AGAIN_S, left))
+
+
+class Cache:
+    """Files by the SHA-256 of their content, repositories and notes by that of their address."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.data, self.git = root / "data", root / "git"
+        self.parts, self.new = root / "parts", root / "new"
+        self._notes, self._locks = root / "notes", root / "locks"
+        for folder in (self.data, self.git, self.parts, self.new, self._notes, self._locks):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._clean()
+
+    @staticmethod
+    def key(address: str) -> str:
+        """The name of the entry for an address."""
+        return hashlib.sha256(address.encode()).hexdigest()[:40]
+
+    def file(self, sha256: str) -> Path:
+        return self.data / sha256
+
+    def has_file(self, sha256: str | None) -> bool:
+        return sha256 is not None and self.file(sha256).is_file()
+
+    def adopt(self, path: Path, sha256: str) -> None:
+        """Move a finished file to its place, read-only and safe from a loss of power."""
+        if self.has_file(sha256):
+            return path.unlink()
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
+        path.chmod(0o444)
+        os.replace(path, self.file(sha256))
+
+    def note(self, key: str) -> dict[str, Any]:
+        """What `take_note` kept, or nothing."""
+        try:
+            return json.loads((self._notes / key).read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def take_note(self, key: str, values: dict[str, Any]) -> None:
+        aside = self._notes / f"{key}.new"
+        aside.write_text(json.dumps(values))
+        os.replace(aside, self._notes / key)
+
+    @contextmanager
+    def lock(self, key: str, watch: Watch) -> Iterator[int]:
+        """Be the only one, of all threads and processes, to work on an entry.
+
+        Gives the file descriptor of the lock: a child that inherits it holds the lock on when
+        this process is killed. Raises FetchCancelled while waiting.
+        """
+        with open(self._locks / key, "a") as file:
+            while not _try_lock(file):
+                watch.check()
+                watch.progress("Waiting for another job that fetches the same", 0, None)
+                time.sleep(_LOOK_AGAIN_S)
+            yield file.fileno()
+
+    def _clean(self) -> None:
+        """Remove what killed processes left: unfinished folders at once, parts after a week."""
+        old = time.time() - PART_LIFETIME_S
+        left = [*self.new.iterdir(),
+                *(part for part in self.parts.iterdir() if part.stat().st_mtime < old)]
+        for path in left:
+            with open(self._locks / path.name.partition(".")[0], "a") as file:
+                if _try_lock(file):
+                    remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all in it; nothing there is no error."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _try_lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

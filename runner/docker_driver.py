@@ -1,0 +1,275 @@
+"""Docker, one method a call: images, containers, streams. Its exceptions become EngineError."""
+from __future__ import annotations
+
+import re
+import struct
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping
+
+import docker
+import requests
+import urllib3
+from docker import errors as docker_errors
+from docker import types
+from docker.utils import kwargs_from_env
+
+from runner.errors import EngineError
+
+STREAM_NAMES = {1: "stdout", 2: "stderr"}
+LOG_CONFIG = types.LogConfig(type="local", config={
+    "max-size": "4g", "max-file": "2", "compress": "false"})
+LABEL = "paishare.runner"
+BUNDLED = "localhost/paishare/"  # images that no registry has
+BUILD_IT = "The operator of this machine builds it once: python -m runner build-image"
+PASSING_FAULTS = re.compile("timeout|toomanyrequests", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bind:
+    source: Path
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchSpec:
+    """One container: `cpu` in cores, memory and shm in MiB, `ports` published under their number.
+
+    `host_network` True: the container shares the machine's network and `ports` is not used.
+    `user` None: the image's own user.
+    """
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    labels: Mapping[str, str]
+    work_dir: str
+    cpu: float
+    memory_mb: int
+    shm_mb: int
+    pids_limit: int
+    gpus: tuple[str, ...] = ()
+    binds: tuple[Bind, ...] = ()
+    ports: tuple[int, ...] = ()
+    host_network: bool = False
+    user: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """`status` is Docker's: created, running, exited, dead …; times as Docker writes them."""
+
+    id: str
+    name: str
+    status: str
+    exit_code: int
+    oom_killed: bool
+    error: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    try:
+        yield
+    except docker_errors.NotFound as error:
+        raise EngineError(f"{what}: {error.explanation}", is_platform=False) from error
+    except docker_errors.APIError as error:
+        is_platform = error.status_code is None or error.status_code >= 500
+        raise EngineError(f"{what}: {error.explanation}", is_platform=is_platform) from error
+    except (docker_errors.DockerException, requests.RequestException,
+            urllib3.exceptions.HTTPError, OSError) as error:
+        raise EngineError(f"{what}: Docker does not answer ({type(error).__name__}). "
+                          "Start the Docker engine; the job goes on then.") from error
+
+
+class DockerDriver:
+    """Thin: no state but the connections. Containers of other runners are never touched."""
+
+    def __init__(self, runner_id: str) -> None:
+        self.runner_id = runner_id
+        with _translated("Connecting to Docker"):
+            where = kwargs_from_env()
+            self._api = docker.APIClient(version="auto", timeout=120, max_pool_size=64, **where)
+            self._streams = docker.APIClient(version="auto", timeout=None, max_pool_size=512,
+                                             **where)
+
+    def info(self) -> dict[str, Any]:
+        with _translated("Asking Docker"):
+            return self._api.info()
+
+    # -- images -------------------------------------------------------------------------------
+
+    def image(self, uri: str) -> tuple[str, str] | None:
+        """Content digest (`sha256:…`) and WORKDIR of an image; None when it is not here."""
+        try:
+            with _translated(f"Looking for image {uri}"):
+                found = self._api.inspect_image(uri)
+        except EngineError as error:
+            if isinstance(error.__cause__, docker_errors.NotFound):
+                return None
+            raise
+        return found["Id"], found["Config"].get("WorkingDir") or ""
+
+    def pull(self, uri: str, report: Callable[[str, int, int | None], None],
+             is_cancelled: Callable[[], bool]) -> None:
+        """Pull with progress in bytes over all layers; returns early when cancelled.
+
+        Raises EngineError; only what passes by itself (a timeout, a rate limit) is the platform's.
+        """
+        try:
+            self._pull(uri, report, is_cancelled)
+        except EngineError as error:
+            is_passing = bool(PASSING_FAULTS.search(error.message))
+            hint = f". {BUILD_IT}" if uri.startswith(BUNDLED) else ""
+            raise EngineError(f"Image {uri} is not on this machine and cannot be pulled: "
+                              f"{error.message}{hint}", is_platform=is_passing) from error
+
+    def _pull(self, uri: str, report: Callable[[str, int, int | None], None],
+              is_cancelled: Callable[[], bool]) -> None:
+        repository, tag = docker.utils.parse_repository_tag(uri)
+        layers: dict[str, tuple[int, int]] = {}
+        with _translated("Docker says"):
+            for line in self._streams.pull(repository, tag=tag or "latest", stream=True,
+                                           decode=True):
+                if is_cancelled():
+                    return
+                if "error" in line:
+                    raise EngineError(f"Docker says: {line['error']}")
+                detail = line.get("progressDetail") or {}
+                if line.get("status") == "Downloading" and detail.get("total"):
+                    layers[line["id"]] = (detail["current"], detail["total"])
+                    current, total = map(sum, zip(*layers.values()))
+                    report(f"Pulling image {uri}", current, total)
+
+    # -- containers ---------------------------------------------------------------------------
+
+    def create(self, launch: LaunchSpec) -> str:
+        """Create the container and return its id; one of that name is removed if it never ran."""
+        published = () if launch.host_network else launch.ports
+        with _translated(f"Creating container {launch.name}"):
+            config = self._api.create_host_config(
+                mounts=[types.Mount(bind.target, str(bind.source), type="bind",
+                                    read_only=bind.read_only) for bind in launch.binds],
+                network_mode="host" if launch.host_network else "bridge",
+                port_bindings={port: port for port in published} or None,
+                init=True, security_opt=["no-new-privileges"], pids_limit=launch.pids_limit,
+                nano_cpus=int(launch.cpu * 1e9), mem_limit=f"{launch.memory_mb}m",
+                memswap_limit=f"{launch.memory_mb}m", shm_size=f"{launch.shm_mb}m",
+                log_config=LOG_CONFIG, device_requests=_device_requests(launch.gpus))
+            created = self._api.create_container(
+                launch.image, name=launch.name, entrypoint=list(launch.command), command=[],
+                environment=dict(launch.environment), working_dir=launch.work_dir, user=launch.user,
+                labels={**launch.labels, LABEL: self.runner_id},
+                ports=list(published) or None, host_config=config)
+        return created["Id"]
+
+    def start(self, container: str) -> None:
+        with _translated("Starting the container"):
+            self._api.start(container)
+
+    def find(self, name: str) -> Container | None:
+        """The container of that name or id, None when there is none."""
+        try:
+            with _translated(f"Looking for container {name}"):
+                found = self._api.inspect_container(name)
+        except EngineError as error:
+            if isinstance(error.__cause__, docker_errors.NotFound):
+                return None
+            raise
+        state = found["State"]
+        return Container(id=found["Id"], name=found["Name"].lstrip("/"), status=state["Status"],
+                         exit_code=state["ExitCode"], oom_killed=state["OOMKilled"],
+                         error=state.get("Error", ""), labels=found["Config"]["Labels"] or {})
+
+    def own(self) -> list[tuple[str, str, dict[str, str]]]:
+        """Id, name and labels of every container that this runner made."""
+        with _translated("Listing containers"):
+            rows = self._api.containers(all=True, filters={"label": f"{LABEL}={self.runner_id}"})
+        return [(row["Id"], row["Names"][0].lstrip("/"), row["Labels"]) for row in rows]
+
+    def wait(self, container: str, timeout_s: float) -> None:
+        """Return when the container has ended, at the latest after `timeout_s`."""
+        try:
+            self._api.wait(container, timeout=timeout_s)
+        except (docker_errors.DockerException, requests.RequestException,
+                urllib3.exceptions.HTTPError, OSError):
+            return
+
+    def stop(self, container: str, grace_s: float) -> None:
+        """SIGTERM, then SIGKILL after `grace_s`; an ended or missing container is no error."""
+        try:
+            with _translated("Stopping the container"):
+                self._streams.stop(container, timeout=int(grace_s))
+        except EngineError as error:
+            if not isinstance(error.__cause__, docker_errors.NotFound):
+                raise
+
+    def remove(self, container: str) -> None:
+        """Remove the container and its anonymous volumes; a missing one is no error."""
+        try:
+            with _translated("Removing the container"):
+                self._api.remove_container(container, force=True, v=True)
+        except EngineError as error:
+            if not isinstance(error.__cause__, docker_errors.NotFound):
+                raise
+
+    # -- streams ------------------------------------------------------------------------------
+
+    def attach(self, container: str) -> Iterator[tuple[str, bytes]]:
+        """Connect to the output of a container that has not started; yields until it ends."""
+        with _translated("Attaching to the container"):
+            stream = self._streams.attach(container, stream=True, demux=True)
+        return self._attached(stream)
+
+    def _attached(self, stream: Any) -> Iterator[tuple[str, bytes]]:
+        with _translated("Reading the container's output"):
+            for out, err in stream:
+                if out:
+                    yield "stdout", out
+                if err:
+                    yield "stderr", err
+
+    def log(self, container: str, skip: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+        """The output of a started container from its first byte, less `skip` bytes a stream.
+
+        Nothing where the container is gone.
+        """
+        left = dict(skip)
+        with _translated("Reading the container's log"):
+            api = self._streams
+            url = f"{api.base_url}/v{api.api_version}/containers/{container}/logs"
+            with api.get(url, stream=True, params={
+                    "stdout": 1, "stderr": 1, "follow": 1}) as response:
+                if response.status_code == requests.codes.not_found:
+                    return
+                response.raise_for_status()
+                for stream, data in _frames(response.raw):
+                    dropped = min(left[stream], len(data))
+                    left[stream] -= dropped
+                    if data[dropped:]:
+                        yield stream, data[dropped:]
+
+
+def _device_requests(gpus: tuple[str, ...]) -> list[types.DeviceRequest] | None:
+    if not gpus:
+        return None
+    return [types.DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])]
+
+
+def _frames(raw: Any) -> Iterator[tuple[str, bytes]]:
+    """Docker's multiplexed stream: 8 bytes of header (stream, length), then the data."""
+    while header := _exactly(raw, 8):
+        number, length = struct.unpack(">BxxxL", header)
+        yield STREAM_NAMES[number], _exactly(raw, length)
+
+
+def _exactly(raw: Any, count: int) -> bytes:
+    parts = []
+    while count and (part := raw.read(count)):
+        parts.append(part)
+        count -= len(part)
+    return b"" if count else b"".join(parts)

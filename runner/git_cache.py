@@ -1,0 +1,247 @@
+"""Repositories: pinned to a commit, fetched once, checked out fresh for each task."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from runner.cache import Cache, Watch, remove
+from runner.errors import StagingError
+from runner.git_command import Git, GitError
+from runner.network import Network, refusal
+from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_ref, split_web
+
+_INFO = "/info/refs?service=git-upload-pack"
+_COMMIT = re.compile("[0-9a-f]{40}")
+_SHORT_COMMIT = re.compile("[0-9a-f]{7,39}")
+# The server does not hand out single commits, or not this one: all of it may still hold it.
+_REFUSED = re.compile("not our ref|unadvertised object|shallow|dumb http|remote ref", re.IGNORECASE)
+_PASSING = re.compile("No space left|timed out|Connection (refused|reset)|early EOF|RPC failed"
+                      "|unexpected disconnect|hung up|returned error: 5|unable to (write|create)",
+                      re.IGNORECASE)
+# Whoever a container runs as may write to what was checked out for it.
+FOR_ALL = 0
+_WHOLE_HISTORY = "--depth=2147483647"
+_LEFT_BY_KILL = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What a path is in a commit; `kind` is blob, tree or commit, `mode` as git writes it."""
+
+    mode: str
+    kind: str
+    object_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Remote:
+    """Where to fetch from, and the options that hold git to the address that was checked."""
+
+    uri: str
+    url: str
+    options: tuple[str, ...]
+
+
+class GitCache:
+    """One bare repository for each address, with a ref for each commit that is whole in it."""
+
+    def __init__(self, cache: Cache, network: Network, folders: AllowedFolders) -> None:
+        self._cache, self._network, self._folders = cache, network, folders
+        self._git = Git(cache.root / "gitconfig")
+
+    def fetch(self, uri: str, commit: str | None, watch: Watch) -> str:
+        """Bring one commit of a repository here and return its id.
+
+        `uri` may end in `@REF`, a branch, tag or commit; `commit` overrides it; None and no REF
+        is the tip of the default branch. Asks nobody when the commit is here. Raises StagingError.
+        """
+        address, ref = split_ref(uri)
+        self.check(address)
+        if commit is None and _COMMIT.fullmatch(ref):
+            commit = ref
+        if commit and self.has(uri, commit):
+            return commit
+        with self._cache.lock(self._cache.key(address), watch) as lock:
+            if commit and self.has(uri, commit):
+                return commit
+            visit = _Visit(self._git, self._mirror(uri), self._remote(address), lock, watch)
+            visit.clean(self._cache)
+            commit = commit or visit.pin(ref)
+            if not self.has(uri, commit):
+                visit.bring(commit)
+        return commit
+
+    def has(self, uri: str, commit: str) -> bool:
+        return (self._mirror(uri) / "refs/paishare" / commit).exists()
+
+    def entry(self, uri: str, commit: str, path: str) -> Entry:
+        """What `path` is in a commit that is here; raises StagingError when it is not there."""
+        listed = self._git.run([f"--git-dir={self._mirror(uri)}", "ls-tree", "-z", "--full-tree",
+                                commit, "--", path.strip("/")])
+        if not listed:
+            raise StagingError(f"{mask(uri)} has no {path!r} at commit {commit[:10]}. "
+                               "Check the path and the commit.")
+        mode, kind, object_id = listed.split("\t", 1)[0].split(" ")
+        return Entry(mode=mode, kind=kind, object_id=object_id)
+
+    def export(self, uri: str, entry: Entry, target: Path, watch: Watch) -> None:
+        """Write the content of a file to `target`."""
+        with open(target, "wb") as file:
+            self._git.run([f"--git-dir={self._mirror(uri)}", "cat-file", "blob", entry.object_id],
+                          watch, output=file)
+
+    def check_out(self, uri: str, commit: str, target: Path) -> None:
+        """Make `target`, new or empty, a repository with HEAD at a commit that is here."""
+        mirror = f"file://{quote(str(self._mirror(uri)))}"
+        commands: list[list[str | Path]] = [
+            ["init", "--quiet", "--template=", "--", target],
+            ["-C", target, "fetch", "--quiet", "--no-tags", "--depth=1", "--", mirror,
+             f"refs/paishare/{commit}"],
+            ["-C", target, "checkout", "--quiet", "--detach", commit, "--"]]
+        address, _ = split_ref(uri)
+        if scheme_of(address) != "file":
+            commands.append(["-C", target, "remote", "add", "origin", address])
+        for command in commands:
+            self._git.run(command, umask=FOR_ALL)
+
+    def check_out_folder(self, uri: str, entry: Entry, target: Path) -> None:
+        """Write the files of one folder into `target`, which exists and is empty."""
+        index = target.with_name(f".{target.name}.index")
+        environ = {"GIT_DIR": str(self._mirror(uri)), "GIT_WORK_TREE": str(target),
+                   "GIT_INDEX_FILE": str(index)}
+        for command in (["read-tree", entry.object_id], ["checkout-index", "--all", "--quiet"]):
+            self._git.run(["-C", target, *command], environ=environ, umask=FOR_ALL)
+        index.unlink()
+
+    def _mirror(self, uri: str) -> Path:
+        return self._cache.git / f"{self._cache.key(split_ref(uri)[0])}.git"
+
+    def check(self, address: str) -> Path | None:
+        """The real folder of a local repository; raises StagingError where it may not be read."""
+        if scheme_of(address) == "file":
+            return self._folders.check(local_path(address), address)
+        parts = split_web(address)
+        if parts.query or parts.fragment:
+            raise StagingError(f"{mask(address)} is no address of a repository. Write it as "
+                               "https://host/owner/repository.")
+        return None
+
+    def _remote(self, address: str) -> _Remote:
+        folder = self.check(address)
+        if folder:
+            if not folder.is_dir():
+                raise StagingError(f"{address} is no repository: there is no such folder. "
+                                   "Check the path.")
+            return _Remote(uri=address, url=f"file://{quote(str(folder))}", options=())
+        self._git.check_for_web()
+        url = self._follow(address)
+        parts = split_web(url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        found = ",".join(f"[{each}]" if ":" in each else each
+                         for each in self._network.addresses(str(parts.hostname), port))
+        return _Remote(uri=address, url=url, options=(
+            "-c", f"http.curloptResolve={parts.hostname}:{port}:{found}"))
+
+    def _follow(self, address: str) -> str:
+        """Where a repository is after all redirects, each checked; git itself follows none."""
+        asked = f"{address.rstrip('/')}{_INFO}"
+        with self._network.session() as session:
+            with self._network.get(session, asked, {"User-Agent": "git/2.39 (paishare)"}) as found:
+                if found.status_code >= 400:
+                    raise refusal(address, found.status_code)
+                if not found.url.endswith(_INFO):
+                    raise StagingError(f"{mask(address)} leads to {mask(found.url)}, which is no "
+                                       "repository. Check the address in a browser.")
+                return found.url.removesuffix(_INFO)
+
+
+class _Visit:
+    """One stay at a repository, the lock of its entry in hand."""
+
+    def __init__(self, git: Git, mirror: Path, remote: _Remote, lock: int, watch: Watch) -> None:
+        self._git, self._mirror, self._remote = git, mirror, remote
+        self._lock, self._watch = lock, watch
+
+    def clean(self, cache: Cache) -> None:
+        """Remove what a killed git left, and make the repository if there is none yet."""
+        for pattern in _LEFT_BY_KILL:
+            for left in self._mirror.glob(pattern):
+                remove(left)
+        if not self._mirror.exists():
+            aside = cache.new / self._mirror.name
+            remove(aside)
+            self._git.run(["init", "--quiet", "--bare", "--template=", "--", aside])
+            aside.rename(self._mirror)
+
+    def pin(self, ref: str) -> str:
+        """The commit that a branch, tag or short commit id means now; empty: the default branch."""
+        names = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref]
+        names = names if ref else ["HEAD"]
+        listed = self._run([*self._remote.options, "ls-remote", "--", self._remote.url, *names])
+        found = {name: commit for commit, _, name in
+                 (line.partition("\t") for line in listed.splitlines())}
+        for name in names:
+            if name in found:
+                return found[name]
+        if _SHORT_COMMIT.fullmatch(ref):
+            self._fetch_all()
+            try:
+                return self._in_mirror("rev-parse", "--verify", f"{ref}^{{commit}}").strip()
+            except GitError:
+                pass
+        raise StagingError(
+            f"{mask(self._remote.uri)} has no branch, tag or commit {ref!r}. Check what follows "
+            "the @." if ref else
+            f"{mask(self._remote.uri)} has no commit yet. Push one, or name a branch after an @.")
+
+    def bring(self, commit: str) -> None:
+        """Fetch one commit alone, or everything where the server does not give single ones."""
+        try:
+            self._fetch("--depth=1", f"+{commit}:refs/paishare/{commit}")
+        except GitError as error:
+            if not _REFUSED.search(str(error)):
+                raise self._failure(error) from error
+            self._fetch_all()
+            self._keep(commit)
+
+    def _keep(self, commit: str) -> None:
+        try:
+            self._in_mirror("cat-file", "-e", f"{commit}^{{commit}}")
+        except GitError as error:
+            raise StagingError(f"{mask(self._remote.uri)} has no commit {commit}. Check the commit;"
+                               " was it pushed, and to this repository?") from error
+        self._in_mirror("update-ref", f"refs/paishare/{commit}", commit)
+
+    def _fetch_all(self) -> None:
+        depth = [_WHOLE_HISTORY] if (self._mirror / "shallow").exists() else []
+        try:
+            self._fetch(*depth, "--prune", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        except GitError as error:
+            raise self._failure(error) from error
+
+    def _fetch(self, *arguments: str) -> None:
+        options = [argument for argument in arguments if argument.startswith("--")]
+        self._git.run(
+            [f"--git-dir={self._mirror}", *self._remote.options, "fetch", "--progress",
+             "--no-tags", "--no-write-fetch-head", *options, "--", self._remote.url,
+             *arguments[len(options):]],
+            self._watch, text=f"Fetching {mask(self._remote.uri)}", keep_fd=self._lock)
+
+    def _run(self, arguments: list[str]) -> str:
+        try:
+            return self._git.run(arguments, self._watch)
+        except GitError as error:
+            raise self._failure(error) from error
+
+    def _in_mirror(self, *arguments: str) -> str:
+        return self._git.run([f"--git-dir={self._mirror}", *arguments])
+
+    def _failure(self, error: GitError) -> StagingError:
+        lines = [line for line in str(error).splitlines()
+                 if line.startswith(("fatal:", "error:"))] or str(error).splitlines()[-1:]
+        said = mask(lines[0].partition(": ")[2] if lines else "")
+        return StagingError(f"{mask(self._remote.uri)} could not be fetched; git says: {said}. "
+                            "Check that it is a repository which everyone may read.",
+                            is_platform=bool(_PASSING.search(str(error))))

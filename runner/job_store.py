@@ -1,0 +1,332 @@
+"""Every job, attempt, task and event, kept in SQLite; the only truth about what should run."""
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Mapping
+
+from runner import spec as states
+from runner.errors import NotFoundError, RunnerError
+from runner.spec import JobSpec, known_job_spec
+
+ARRIVED = "The job has arrived."
+SCHEMA_VERSION = 1
+SCHEMA = """
+create table jobs (
+    seq integer primary key autoincrement,   -- order of arrival
+    id text not null unique,
+    key text unique,                         -- the sender's; a second sending finds the first job
+    user text not null,
+    name text not null,
+    virtual_cluster text not null,
+    state text not null,
+    stage text not null,
+    reason text not null,
+    spec text not null,                      -- JSON; pins are added before the first attempt
+    created_at text not null,
+    started_at text,
+    finished_at text,
+    stop_requested integer not null default 0,
+    retries integer not null default 0,      -- attempts after a fault of the user's code
+    platform_faults integer not null default 0,  -- in a row
+    not_before real not null default 0       -- seconds since 1970: no new attempt earlier
+);
+create index jobs_state on jobs (state, seq);
+create index jobs_user on jobs (user, seq);
+create table attempts (
+    job_id text not null references jobs (id),
+    number integer not null,
+    state text not null,                     -- RUNNING or final
+    placement text not null,
+    decision text,                           -- JSON: how it ends, written before a stop
+    started_at text not null,
+    finished_at text,
+    primary key (job_id, number)
+);
+create table tasks (
+    job_id text not null,
+    attempt integer not null,
+    role text not null,
+    idx integer not null,
+    state text not null,
+    ip text not null,
+    container text,
+    exit_code integer,
+    exit_text text not null default '',
+    oom_killed integer not null default 0,
+    started_at text,
+    finished_at text,
+    primary key (job_id, attempt, role, idx)
+);
+create table events (
+    id integer primary key,
+    job_id text not null,
+    attempt integer not null,
+    time text not null,
+    stage text not null,
+    text text not null
+);
+create index events_job on events (job_id, id);
+"""
+
+
+def now() -> str:
+    """The time in UTC as every answer and row has it."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One row of `jobs`."""
+
+    id: str
+    seq: int
+    user: str
+    name: str
+    virtual_cluster: str
+    state: str
+    stage: str
+    reason: str
+    spec_text: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    stop_requested: bool
+    retries: int
+    platform_faults: int
+    not_before: float
+
+    @cached_property
+    def spec(self) -> JobSpec:
+        """The job spec, as far as it is pinned."""
+        return known_job_spec(json.loads(self.spec_text))
+
+    def as_json(self) -> dict[str, Any]:
+        """What a list of jobs shows: everything but the spec."""
+        names = ("id", "user", "name", "virtual_cluster", "state", "stage", "reason",
+                 "created_at", "started_at", "finished_at", "stop_requested", "retries")
+        return {name: getattr(self, name) for name in names}
+
+
+class JobStore:
+    """One connection, one lock; each method is one transaction."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
+            self._db.execute(f"pragma {pragma}")
+        version = self._db.execute("pragma user_version").fetchone()[0]
+        if version == 0:
+            with self._transaction() as db:
+                for statement in SCHEMA.split(";\n"):
+                    db.execute(statement)
+                db.execute(f"pragma user_version = {SCHEMA_VERSION}")
+        elif version != SCHEMA_VERSION:
+            raise RunnerError(f"{path} was written by another release (schema {version}, "
+                              f"this one reads {SCHEMA_VERSION}). Start the release that wrote it.")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._db.execute("begin immediate")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("rollback")
+                raise
+            self._db.execute("commit")
+
+    def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    # -- jobs ---------------------------------------------------------------------------------
+
+    def enqueue(self, spec: JobSpec, key: str | None = None) -> tuple[Job, bool]:
+        """Keep a new job; with a `key` seen before, return that job and False."""
+        with self._transaction() as db:
+            if key:
+                known = db.execute("select * from jobs where key = ?", (key,)).fetchone()
+                if known:
+                    return _job(known), False
+            job_id = secrets.token_hex(6)
+            db.execute(
+                "insert into jobs (id, key, user, name, virtual_cluster, state, stage, reason,"
+                " spec, created_at) values (?, ?, ?, ?, ?, ?, 'setup', ?, ?, ?)",
+                (job_id, key, spec.user, spec.name, spec.virtual_cluster, states.WAITING, ARRIVED,
+                 json.dumps(spec.as_json()), now()))
+            _add_event(db, job_id, 0, "setup", ARRIVED)
+        return self.get(job_id), True
+
+    def get(self, job_id: str) -> Job:
+        """The job; raises NotFoundError."""
+        rows = self._rows("select * from jobs where id = ?", job_id)
+        if not rows:
+            raise NotFoundError(f"There is no job {job_id!r}.")
+        return _job(rows[0])
+
+    def find(self, *, user: str | None = None, job_states: Iterable[str] = (),
+             before: str | None = None, limit: int | None = None) -> list[Job]:
+        """Jobs, newest first; `before` is the id of the last one of the page before."""
+        wanted = list(job_states)
+        where, values = ["1"], []  # type: list[str], list[Any]
+        if user is not None:
+            where.append("user = ?")
+            values.append(user)
+        if wanted:
+            where.append(f"state in ({','.join('?' * len(wanted))})")
+            values += wanted
+        if before is not None:
+            last = self.get(before)
+            if user not in (None, last.user):
+                raise NotFoundError(f"There is no job {before!r}.")
+            where.append("seq < ?")
+            values.append(last.seq)
+        query = f"select * from jobs where {' and '.join(where)} order by seq desc limit ?"
+        return [_job(row) for row in self._rows(query, *values, -1 if limit is None else limit)]
+
+    def waiting(self) -> list[Job]:
+        """Jobs without a running attempt, in order of arrival."""
+        return [_job(row) for row in self._rows(
+            "select * from jobs where state = ? order by seq", states.WAITING)]
+
+    def note(self, job_id: str, stage: str, text: str, *, is_event: bool = True) -> None:
+        """Say how far a job has come; `is_event` False changes only the current reason."""
+        with self._transaction() as db:
+            changed = db.execute(
+                "update jobs set stage = ?, reason = ? where id = ? and (stage, reason) != (?, ?)"
+                " and state in ('WAITING', 'RUNNING')",
+                (stage, text, job_id, stage, text)).rowcount
+            if changed and is_event:
+                _add_event(db, job_id, _newest_attempt(db, job_id), stage, text)
+
+    def pin(self, job_id: str, spec: JobSpec) -> None:
+        with self._transaction() as db:
+            db.execute("update jobs set spec = ? where id = ?",
+                       (json.dumps(spec.as_json()), job_id))
+
+    def request_stop(self, job_id: str) -> Job:
+        """Write down that the job is to stop; acting on it is the worker's part."""
+        with self._transaction() as db:
+            changed = db.execute(
+                "update jobs set stop_requested = 1 where id = ? and not stop_requested"
+                " and state in ('WAITING', 'RUNNING')", (job_id,)).rowcount
+            if changed:
+                _add_event(db, job_id, _newest_attempt(db, job_id), "end", "A stop was requested.")
+        return self.get(job_id)
+
+    def transition(self, job_id: str, state: str, stage: str, reason: str, *,
+                   retries: int = 0, platform_faults: int | None = None,
+                   not_before: float = 0) -> None:
+        """Move a job and end its running attempt in one step.
+
+        `retries` is added to the count; `platform_faults` replaces it. Raises RunnerError for a
+        step that TRANSITIONS does not know.
+        """
+        with self._transaction() as db:
+            before = db.execute("select * from jobs where id = ?", (job_id,)).fetchone()
+            if state not in states.TRANSITIONS[before["state"]]:
+                raise RunnerError(f"Job {job_id} cannot go from {before['state']} to {state}.")
+            number = _newest_attempt(db, job_id)
+            if state != states.RUNNING:
+                db.execute("update attempts set state = coalesce(json_extract(decision, '$.state'),"
+                           " ?), finished_at = ? where job_id = ? and state = 'RUNNING'",
+                           (state, now(), job_id))
+            faults = before["platform_faults"] if platform_faults is None else platform_faults
+            db.execute(
+                "update jobs set state = ?, stage = ?, reason = ?, finished_at = ?,"
+                " retries = retries + ?, platform_faults = ?, not_before = ? where id = ?",
+                (state, stage, reason, now() if state in states.FINAL_STATES else None,
+                 retries, faults, not_before, job_id))
+            _add_event(db, job_id, number, stage, reason)
+
+    # -- attempts -----------------------------------------------------------------------------
+
+    def claim(self, job_id: str, placement: Mapping[str, Any], ip: str) -> int | None:
+        """Give a waiting job its next attempt and all of its tasks; returns the number.
+
+        None: the job is not waiting any more, or its stop was requested in the meantime.
+        """
+        with self._transaction() as db:
+            job = db.execute("select * from jobs where id = ? and state = 'WAITING'"
+                             " and not stop_requested", (job_id,)).fetchone()
+            if job is None:
+                return None
+            number = _newest_attempt(db, job_id) + 1
+            db.execute("insert into attempts (job_id, number, state, placement, started_at)"
+                       " values (?, ?, 'RUNNING', ?, ?)",
+                       (job_id, number, json.dumps(placement), now()))
+            for role in json.loads(job["spec"])["task_roles"]:
+                for index in range(role["instances"]):
+                    db.execute("insert into tasks (job_id, attempt, role, idx, state, ip)"
+                               " values (?, ?, ?, ?, 'WAITING', ?)",
+                               (job_id, number, role["name"], index, ip))
+            text = "The containers are starting."
+            db.execute("update jobs set state = 'RUNNING', stage = 'run', reason = ?,"
+                       " started_at = coalesce(started_at, ?) where id = ?", (text, now(), job_id))
+            _add_event(db, job_id, number, "run", text)
+        return number
+
+    def running_attempts(self) -> list[sqlite3.Row]:
+        return self._rows("select * from attempts where state = 'RUNNING'")
+
+    def attempt(self, job_id: str, number: int) -> sqlite3.Row:
+        return self._rows("select * from attempts where job_id = ? and number = ?",
+                          job_id, number)[0]
+
+    def attempts(self, job_id: str) -> list[sqlite3.Row]:
+        return self._rows("select * from attempts where job_id = ? order by number", job_id)
+
+    def decide(self, job_id: str, number: int, decision: Mapping[str, Any]) -> None:
+        """Write down how an attempt ends; the first decision stays."""
+        with self._transaction() as db:
+            db.execute("update attempts set decision = ? where job_id = ? and number = ?"
+                       " and decision is null", (json.dumps(decision), job_id, number))
+
+    # -- tasks and events ---------------------------------------------------------------------
+
+    def tasks(self, job_id: str, attempt: int) -> list[sqlite3.Row]:
+        return self._rows("select * from tasks where job_id = ? and attempt = ? order by rowid",
+                          job_id, attempt)
+
+    def update_task(self, job_id: str, attempt: int, role: str, index: int,
+                    **values: Any) -> None:
+        """Set columns of one task."""
+        with self._transaction() as db:
+            columns = ", ".join(f"{name} = ?" for name in values)
+            db.execute(f"update tasks set {columns} where job_id = ? and attempt = ? and role = ?"
+                       " and idx = ?", (*values.values(), job_id, attempt, role, index))
+
+    def events(self, job_id: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in self._rows(
+            "select time, stage, text, attempt from events where job_id = ? order by id", job_id)]
+
+
+def _newest_attempt(db: sqlite3.Connection, job_id: str) -> int:
+    return db.execute("select coalesce(max(number), 0) from attempts where job_id = ?",
+                      (job_id,)).fetchone()[0]
+
+
+def _add_event(db: sqlite3.Connection, job_id: str, attempt: int, stage: str, text: str) -> None:
+    db.execute("insert into events (job_id, attempt, time, stage, text) values (?, ?, ?, ?, ?)",
+               (job_id, attempt, now(), stage, text))
+
+
+def _job(row: sqlite3.Row) -> Job:
+    values = {item.name: row[item.name] for item in fields(Job) if item.name != "spec_text"}
+    values["stop_requested"] = bool(values["stop_requested"])
+    return Job(spec_text=row["spec"], **values)

@@ -1,0 +1,274 @@
+"""Who gets what: all tasks of a job or none, no GPU, port, core or MiB promised twice. Pure."""
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Callable, Iterable, Iterator, Mapping
+
+from runner.devices import Machine
+from runner.spec import JobSpec, PortRequest, TaskRoleSpec
+
+NOW, LATER, NEVER = "now", "later", "never"
+HTTP_LABEL = "http"
+LAST_PORT = 65535
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """What is free: whole cores, MiB, and GPUs by uuid."""
+
+    cpus: int
+    memory_mb: int
+    gpus: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlacement:
+    """What one task is promised; `ports` by label, `http` always among them."""
+
+    role: str
+    index: int
+    ports: Mapping[str, tuple[int, ...]]
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """The promises to all tasks of one attempt.
+
+    `host_network`: the tasks share the machine's network, which every job of several tasks does.
+    """
+
+    tasks: tuple[TaskPlacement, ...]
+    host_network: bool
+
+    def task(self, role: str, index: int) -> TaskPlacement:
+        """The promise to one task; raises KeyError where the job has no such task."""
+        for task in self.tasks:
+            if (task.role, task.index) == (role, index):
+                return task
+        raise KeyError((role, index))
+
+    def reachable_ports(self, spec: JobSpec, role: str, index: int) -> dict[str, tuple[int, ...]]:
+        """The ports of one task that others reach, by label.
+
+        On the machine's network these are all, else those that the role itself asks for.
+        """
+        declared = {port.label for each in spec.task_roles if each.name == role
+                    for port in each.ports}
+        return {label: block for label, block in self.task(role, index).ports.items()
+                if self.host_network or label in declared}
+
+    def as_json(self) -> dict[str, Any]:
+        return {"host_network": self.host_network, "tasks": [
+            {"role": task.role, "index": task.index, "gpus": list(task.gpus),
+             "ports": {label: list(block) for label, block in task.ports.items()}}
+            for task in self.tasks]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """`fit` is now, later or never; `reason` one or more sentences for a person."""
+
+    fit: str
+    reason: str
+
+
+def placement_from_json(value: str | Mapping[str, Any]) -> Placement:
+    """Read what `as_json` gave, also as JSON text."""
+    read = json.loads(value) if isinstance(value, str) else value
+    return Placement(host_network=read["host_network"], tasks=tuple(
+        TaskPlacement(role=task["role"], index=task["index"], gpus=tuple(task["gpus"]),
+                      ports={label: tuple(block) for label, block in task["ports"].items()})
+        for task in read["tasks"]))
+
+
+def port_requests(role: TaskRoleSpec) -> tuple[PortRequest, ...]:
+    """The ports of a role, with one `http` port where it asks for none of that label.
+
+    The addition is what others find it by in HOST_LIST; only ports that the role itself asks for
+    (`role.ports`) are meant to be published.
+    """
+    if any(request.label == HTTP_LABEL for request in role.ports):
+        return role.ports
+    return (*role.ports, PortRequest(label=HTTP_LABEL))
+
+
+def place(spec: JobSpec, *, free: Capacity, ports: Iterable[int],
+          is_port_free: Callable[[int], bool]) -> Placement | None:
+    """Promise what every task of the job asks for, or None when not all of it is free.
+
+    `ports` are the candidates for ports of any number, in order of preference; each candidate and
+    each fixed port is taken only where `is_port_free` agrees.
+    """
+    if _port_clashes(spec) or any(need.total > has for need, has in _compared(spec, free)):
+        return None
+    fixed = frozenset(_fixed_ports(spec))
+    if not all(map(is_port_free, fixed)):
+        return None
+    wanted = _any_port_count(spec)
+    found = tuple(islice(_usable(ports, fixed, is_port_free), wanted))
+    if len(found) < wanted:
+        return None
+    return _deal(spec, iter(found), iter(sorted(free.gpus)))
+
+
+def explain(spec: JobSpec, *, machine: Machine, free: Capacity,
+            is_port_free: Callable[[int], bool], ports: Iterable[int] | None = None) -> Fit:
+    """Say whether `place` would place the job now, and if not, what it waits for or lacks.
+
+    `ports` None: the candidates for ports of any number are not looked at.
+    """
+    lacks = _lacks(spec, machine) + _port_clashes(spec)
+    if lacks:
+        return Fit(fit=NEVER, reason=" ".join(lacks))
+    waits = _waits(spec, machine, free) + _port_waits(spec, is_port_free, ports)
+    if waits:
+        return Fit(fit=LATER, reason=" ".join(waits))
+    return Fit(fit=NOW, reason="Can start now.")
+
+
+def _deal(spec: JobSpec, ports: Iterator[int], gpus: Iterator[str]) -> Placement:
+    tasks = []
+    for role in spec.task_roles:
+        for index in range(role.instances):
+            blocks: dict[str, tuple[int, ...]] = {}
+            for request in port_requests(role):
+                block = tuple(_block(request)) or tuple(islice(ports, request.count))
+                blocks[request.label] = blocks.get(request.label, ()) + block
+            tasks.append(TaskPlacement(role=role.name, index=index, ports=blocks,
+                                       gpus=tuple(islice(gpus, role.resources.gpu))))
+    return Placement(tasks=tuple(tasks), host_network=len(tasks) > 1)
+
+
+# -- cores, memory, GPUs --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Need:
+    """How much of one thing the whole job needs, and how that comes about."""
+
+    total: int
+    unit: str
+    units: str
+    terms: str
+
+    def __str__(self) -> str:
+        return f"{self.total} {self.unit if self.total == 1 else self.units}{self.terms}"
+
+
+def _needs(spec: JobSpec) -> tuple[_Need, _Need, _Need]:
+    return (_need(spec, "cpu", "CPU", "CPUs"),
+            _need(spec, "memory_mb", "MB of memory", "MB of memory"),
+            _need(spec, "gpu", "GPU", "GPUs"))
+
+
+def _need(spec: JobSpec, resource: str, unit: str, units: str) -> _Need:
+    each = [(role, getattr(role.resources, resource)) for role in spec.task_roles]
+    parts = [f"{role.name}: {role.instances} × {amount}" for role, amount in each if amount]
+    terms = ""
+    if len(parts) > 1:
+        terms = f" at once ({', '.join(parts)})"
+    elif spec.task_count > 1 and parts:
+        role, amount = next(pair for pair in each if pair[1])
+        terms = f" at once ({_tasks(role.instances)} × {amount})" if role.instances > 1 else ""
+    return _Need(total=sum(role.instances * amount for role, amount in each),
+                 unit=unit, units=units, terms=terms)
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count} tasks"
+
+
+def _lacks(spec: JobSpec, machine: Machine) -> list[str]:
+    cpu, memory, gpu = _needs(spec)
+    lacks = []
+    if cpu.total > machine.cpus:
+        lacks.append(f"Needs {cpu}, this machine has {machine.cpus}.")
+    if memory.total > machine.memory_mb:
+        lacks.append(f"Needs {memory}, this machine has {machine.memory_mb}.")
+    if gpu.total > len(machine.gpus):
+        reason = f" ({machine.gpu_reason})" if machine.gpu_reason else ""
+        lacks.append(f"Needs {gpu}, but this machine has {len(machine.gpus) or 'none'}{reason}.")
+    return lacks
+
+
+def _compared(spec: JobSpec, free: Capacity) -> list[tuple[_Need, int]]:
+    return list(zip(_needs(spec), (free.cpus, free.memory_mb, len(free.gpus))))
+
+
+def _waits(spec: JobSpec, machine: Machine, free: Capacity) -> list[str]:
+    totals = (machine.cpus, machine.memory_mb, len(machine.gpus))
+    return [f"Waits for {need}: {max(0, has)} of {total} {'is' if has == 1 else 'are'} free."
+            for (need, has), total in zip(_compared(spec, free), totals) if need.total > has]
+
+
+# -- ports ----------------------------------------------------------------------------------------
+
+
+def _block(request: PortRequest) -> range:
+    """The ports of a fixed block; empty where any number will do."""
+    return range(request.begin_at, request.begin_at + request.count if request.begin_at else 0)
+
+
+def _requests(spec: JobSpec) -> Iterator[tuple[TaskRoleSpec, PortRequest]]:
+    for role in spec.task_roles:
+        for request in port_requests(role):
+            yield role, request
+
+
+def _fixed_ports(spec: JobSpec) -> list[int]:
+    return [port for _, request in _requests(spec) for port in _block(request)]
+
+
+def _any_port_count(spec: JobSpec) -> int:
+    return sum(role.instances * request.count for role, request in _requests(spec)
+               if not request.begin_at)
+
+
+def _port_clashes(spec: JobSpec) -> list[str]:
+    """Fixed ports that no single machine can give."""
+    clashes = [
+        f"Role {role.name} asks for {_ports(request)} in each of its {role.instances} tasks, which "
+        "one machine has only once. Write beginAt: 0 to get any free ports."
+        for role, request in _requests(spec) if request.begin_at and role.instances > 1]
+    clashes += [
+        f"Role {role.name} asks for {_ports(request)}, but the last port is {LAST_PORT}."
+        for role, request in _requests(spec) if request.begin_at + request.count - 1 > LAST_PORT]
+    twice = sorted(port for port, count in Counter(_fixed_ports(spec)).items() if count > 1)
+    if twice:
+        clashes.append(f"Port {twice[0]} is asked for twice, which one machine has only once. "
+                       "Write beginAt: 0 to get any free port.")
+    return clashes
+
+
+def _ports(request: PortRequest) -> str:
+    if request.count == 1:
+        return f"port {request.begin_at}"
+    return f"ports {request.begin_at}-{request.begin_at + request.count - 1}"
+
+
+def _port_waits(spec: JobSpec, is_port_free: Callable[[int], bool],
+                ports: Iterable[int] | None) -> list[str]:
+    fixed = _fixed_ports(spec)
+    held = [str(port) for port in fixed if not is_port_free(port)]
+    waits = []
+    if held:
+        waits.append(f"Waits for port {', '.join(held)}: held by another job or program.")
+    if ports is not None:
+        wanted = _any_port_count(spec)
+        found = len(tuple(islice(_usable(ports, frozenset(fixed), is_port_free), wanted)))
+        if found < wanted:
+            waits.append(f"Waits for {wanted} free ports: {found} are left.")
+    return waits
+
+
+def _usable(ports: Iterable[int], fixed: frozenset[int],
+            is_port_free: Callable[[int], bool]) -> Iterator[int]:
+    seen = set(fixed)
+    for port in ports:
+        if port not in seen and is_port_free(port):
+            yield port
+        seen.add(port)

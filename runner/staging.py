@@ -1,0 +1,222 @@
+"""Data, scripts and storage of a task: fetched once, cached, laid out in its work folder."""
+from __future__ import annotations
+
+import dataclasses
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Callable, Iterator, Sequence
+
+from runner.cache import Cache, FetchCancelled, Report, Watch, remove, sha256_of
+from runner.download import Downloader
+from runner.errors import StagingError
+from runner.git_cache import Entry, GitCache
+from runner.git_command import GitError
+from runner.network import Network
+from runner.spec import Input
+from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_ref
+
+_STORAGE_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~-]{1,255}")
+_USER_NAME = re.compile(r"(?!\.)[A-Za-z0-9._@+~-]{1,255}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """`source` of this machine appears at `target`, relative to the task's work directory."""
+
+    source: Path
+    target: str
+    read_only: bool
+
+
+class Stager:
+    """Brings inputs here and lays them out; any number of threads and processes may share it.
+
+    `allowed_folders`: those of this machine that jobs may read files and repositories from and
+    use as storage. `source_folders`: those with repositories that jobs may read as such, and in
+    no other way. `allow_loopback`: whether jobs may fetch from 127.0.0.1 and ::1.
+    """
+
+    def __init__(self, cache_dir: Path, storage_dir: Path, allowed_folders: Sequence[Path], *,
+                 source_folders: Sequence[Path] = (), allow_loopback: bool = False) -> None:
+        self._cache = Cache(cache_dir)
+        self._storage_dir = storage_dir
+        self._folders = AllowedFolders(allowed_folders)
+        network = Network(allow_loopback=allow_loopback)
+        self._downloader = Downloader(self._cache, network, self._folders)
+        self._git = GitCache(self._cache, network,
+                             AllowedFolders([*allowed_folders, *source_folders]))
+
+    def fetch(self, item: Input, *, report: Report, is_cancelled: Callable[[], bool]) -> Input:
+        """Bring an input into the cache and return it fully pinned; a second call costs nothing.
+
+        `report` is given a text, how much is here and of how much (None: not known): bytes of a
+        file, objects of a repository. Once `is_cancelled`, the input comes back as it was.
+        Raises StagingError.
+        """
+        watch = Watch(report=report, is_cancelled=is_cancelled)
+        with _named(item.uri):
+            try:
+                return self._fetch(item, watch)
+            except FetchCancelled:
+                return item
+
+    def mount(self, inputs: Sequence[Input], work_dir: Path, user: str) -> tuple[Mount, ...]:
+        """Lay out the inputs of one task, which `fetch` has returned, in its work folder.
+
+        Inputs of one prerequisite share a writable folder `<name>/`, which is made anew: data
+        files are mounted into it read-only, repositories are written into it, storage is mounted
+        into it. Folders come before what is mounted inside them. Raises StagingError.
+        """
+        _check_targets(inputs)
+        names = dict.fromkeys(PurePosixPath(item.target).parts[0] for item in inputs
+                              if "/" in item.target or _is_tree(item))
+        mounts = [_new_folder(work_dir, name) for name in names]
+        for item in dict.fromkeys(inputs):
+            with _named(item.uri):
+                mounts += self._lay_out(item, work_dir, user)
+        return tuple(mounts)
+
+    # -- fetching -----------------------------------------------------------------------------
+
+    def _fetch(self, item: Input, watch: Watch) -> Input:
+        if item.kind == "file":
+            sha256 = self._downloader.fetch(item.uri, item.sha256, watch)
+            return dataclasses.replace(item, sha256=sha256)
+        if item.kind == "git":
+            return self._fetch_git(item, watch)
+        self._storage(item, user="anyone")
+        return item
+
+    def _fetch_git(self, item: Input, watch: Watch) -> Input:
+        self._git.check(split_ref(item.uri)[0])
+        if item.commit and item.path and self._cache.has_file(item.sha256):
+            return item
+        commit = self._git.fetch(item.uri, item.commit, watch)
+        pinned = dataclasses.replace(item, commit=commit)
+        if not item.path:
+            return dataclasses.replace(pinned, sha256=None)
+        entry = self._git.entry(item.uri, commit, item.path)
+        if entry.kind == "tree":
+            return dataclasses.replace(pinned, sha256=None)
+        return dataclasses.replace(pinned, sha256=self._take_file(pinned, entry, watch))
+
+    def _take_file(self, item: Input, entry: Entry, watch: Watch) -> str:
+        """Copy one file of a repository into the cache, as if it had been downloaded."""
+        if entry.kind != "blob" or entry.mode == "120000":
+            raise StagingError(f"{item.path!r} in {mask(item.uri)} is a link, neither file nor "
+                               "folder. Name what it points to.")
+        key = self._cache.key(f"{item.uri} {item.commit} {item.path}")
+        with self._cache.lock(key, watch):
+            part = self._cache.parts / key
+            self._git.export(item.uri, entry, part, watch)
+            sha256 = sha256_of(part)
+            if item.sha256 not in (None, sha256):
+                remove(part)
+                raise StagingError(
+                    f"{item.path!r} in {mask(item.uri)} has the checksum {sha256} at commit "
+                    f"{item.commit}, but the job is pinned to {item.sha256}. Submit the job again "
+                    "to take what is there, or correct the checksum.")
+            self._cache.adopt(part, sha256)
+            if entry.mode == "100755":
+                self._cache.file(sha256).chmod(0o555)
+        return sha256
+
+    # -- laying out ---------------------------------------------------------------------------
+
+    def _lay_out(self, item: Input, work_dir: Path, user: str) -> list[Mount]:
+        target = work_dir / item.target
+        _make_folders(target.parent, work_dir)
+        if item.kind == "storage":
+            folder = self._storage(item, user)
+            _make_folders(folder, self._storage_dir)
+            _make_folders(target, work_dir)
+            return [Mount(source=folder.resolve(), target=item.target, read_only=False)]
+        if item.sha256:
+            source = self._cache.file(item.sha256)
+            if not source.is_file():
+                raise _lost(item)
+            target.touch()
+            return [Mount(source=source, target=item.target, read_only=True)]
+        if not _is_tree(item) or not item.commit or not self._git.has(item.uri, item.commit):
+            raise _lost(item)
+        if item.path:
+            entry = self._git.entry(item.uri, item.commit, item.path)
+            _make_folders(target, work_dir)
+            self._git.check_out_folder(item.uri, entry, target)
+        else:
+            self._git.check_out(item.uri, item.commit, target)
+        return []
+
+    def _storage(self, item: Input, user: str) -> Path:
+        """The folder behind a storage URI; for a plain name the user's own, not made yet."""
+        if scheme_of(item.uri) == "file":
+            folder = self._folders.check(local_path(item.uri), item.uri)
+            if not folder.is_dir():
+                raise StagingError(f"{item.uri} is no folder of this machine. Make it first.")
+            return folder
+        if not _STORAGE_NAME.fullmatch(item.uri):
+            raise StagingError(
+                f"{mask(item.uri)} cannot be used as storage. Write a plain name, such as models, "
+                "for a folder of your own, or file:///path for one that jobs may use.")
+        if not _USER_NAME.fullmatch(user):
+            raise StagingError(f"The user {user!r} cannot have a folder of this name.")
+        return self._storage_dir / user / item.uri
+
+
+@contextmanager
+def _named(uri: str) -> Iterator[None]:
+    """Say which input it was that the disk or git failed at."""
+    try:
+        yield
+    except OSError as error:
+        raise StagingError(f"{mask(uri)}: {error.strerror or error} ({error.filename or 'cache'}). "
+                           "Look after the disk and the rights of this machine; the job goes on "
+                           "then.", is_platform=True) from error
+    except GitError as error:
+        raise StagingError(f"{mask(uri)} could not be written; git says: {mask(str(error)).strip()}"
+                           ". Look after the disk of this machine.", is_platform=True) from error
+
+
+def _lost(item: Input) -> StagingError:
+    return StagingError(f"{mask(item.uri)} is not in the cache any more. It is fetched again with "
+                        "the next attempt.", is_platform=True)
+
+
+def _check_targets(inputs: Sequence[Input]) -> None:
+    """Two inputs in one place would hide each other."""
+    taken: dict[PurePosixPath, Input] = {}
+    for item in dict.fromkeys(inputs):
+        place = PurePosixPath(item.target)
+        for other, first in taken.items():
+            if place.is_relative_to(other) or other.is_relative_to(place):
+                raise StagingError(f"{mask(first.uri)} and {mask(item.uri)} are both to appear at "
+                                   f"{item.target}. Give one of the prerequisites another name.")
+        taken[place] = item
+
+
+def _is_tree(item: Input) -> bool:
+    return item.kind == "git" and item.sha256 is None
+
+
+def _new_folder(work_dir: Path, name: str) -> Mount:
+    folder = work_dir / name
+    remove(folder)
+    _make_folders(folder, work_dir)
+    return Mount(source=folder, target=name, read_only=False)
+
+
+def _make_folders(folder: Path, root: Path) -> None:
+    """Make a folder that every user may write to, whoever a container runs as, and those above.
+
+    Only what is missing below `root` is made so; `folder` elsewhere is there already.
+    """
+    if folder.exists():
+        return
+    if folder == root:
+        folder.mkdir(parents=True)
+        return
+    _make_folders(folder.parent, root)
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)

@@ -1,0 +1,93 @@
+"""What a URI of an input may be, and which local files it may name."""
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Sequence
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from runner.errors import StagingError
+
+WEB_SCHEMES = ("http", "https")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+_REF = re.compile(r"(?!-)(?!.*\.\.)[A-Za-z0-9._/+~-]+")
+
+
+def mask(text: str) -> str:
+    """`text` without the user and password of any URI in it."""
+    return _CREDENTIALS.sub("…@", text)
+
+
+def scheme_of(uri: str) -> str:
+    """`file` for an absolute path and a file URI, else what stands before `://`, else nothing."""
+    if uri.startswith("/"):
+        return "file"
+    scheme, colon, _ = uri.partition("://")
+    return scheme.lower() if colon else ""
+
+
+def split_web(uri: str) -> SplitResult:
+    """The parts of an http or https URI; raises StagingError for one that may not be fetched."""
+    try:
+        parts = urlsplit(uri)
+        has_port = parts.port != 0
+    except ValueError:
+        raise StagingError("A URI has no valid host and port. Write it as "
+                           "https://host/path or https://host:port/path.") from None
+    if parts.username is not None or parts.password is not None:
+        raise StagingError(f"{mask(uri)} holds a user name or password, which everyone who reads "
+                           "the job would see. Write the URI without it.")
+    if parts.scheme not in WEB_SCHEMES or not parts.hostname or not has_port:
+        raise StagingError(f"{mask(uri)} is not an address of the web. Write it as "
+                           "https://host/path.")
+    if _UNPRINTABLE.search(uri):
+        raise StagingError(f"{uri!r} holds a blank or a control character. Write %20 for a blank.")
+    return parts
+
+
+def local_path(uri: str) -> Path:
+    """The absolute path that a file URI or a path names."""
+    if uri.startswith("/"):
+        path = uri
+    else:
+        host, slash, rest = uri[len("file://"):].partition("/")
+        path = slash + unquote(rest)
+        if host not in ("", "localhost"):
+            raise StagingError(f"{mask(uri)} names another machine. Write file:///path for a file "
+                               "of this one, or fetch it by https.")
+    if not path.startswith("/") or "\0" in path:
+        raise StagingError(f"{uri!r} is not an absolute path. Write file:///path.")
+    return Path(path)
+
+
+def split_ref(uri: str) -> tuple[str, str]:
+    """The repository and what follows its `@`: branch, tag or commit, empty for the default.
+
+    Raises StagingError for a reference that git could take for something else.
+    """
+    path_begin = uri.find("/", uri.index("://") + 3 if "://" in uri else 0)
+    if uri.rfind("@") < path_begin or (scheme_of(uri) == "file" and local_path(uri).exists()):
+        return uri, ""
+    address, _, ref = uri.rpartition("@")
+    if not _REF.fullmatch(ref):
+        raise StagingError(f"{mask(uri)}: {ref!r} is no branch, tag or commit. Write a name or "
+                           "the 40 digits of a commit after the @.")
+    return address, ref
+
+
+class AllowedFolders:
+    """The folders of this machine that jobs may read."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = tuple(Path(os.path.realpath(folder)) for folder in folders)
+
+    def check(self, path: Path, uri: str) -> Path:
+        """The real path behind `path`, all links followed; raises StagingError outside of them."""
+        real = Path(os.path.realpath(path))
+        if not any(real.is_relative_to(folder) for folder in self._folders):
+            raise StagingError(
+                f"{mask(uri)} is outside of the folders that jobs may read here. Add its folder "
+                "to RUNNER_ALLOWED_FOLDERS, or publish it in a Git source or on a web server.")
+        return real

@@ -1,0 +1,375 @@
+"""The runner's loop: claim, prepare, place, run, retry; and everything found again after a kill."""
+from __future__ import annotations
+
+import dataclasses
+import errno
+import logging
+import random
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping
+
+from runner import outcome
+from runner import spec as states
+from runner.artifacts import JobFolders, LogRecord, read_log, remove_tree
+from runner.attempt import LABEL_ATTEMPT, LABEL_JOB, STARTS_AT_ONCE, Attempt, Workshop
+from runner.config import Settings
+from runner.devices import Machine
+from runner.docker_driver import DockerDriver
+from runner.errors import EngineError, RunnerError, StagingError
+from runner.job_store import Job, JobStore
+from runner.outcome import Decision
+from runner.scheduler import Capacity, Fit, explain, place, placement_from_json
+from runner.spec import Image, Input, JobSpec
+from runner.staging import Stager
+
+log = logging.getLogger(__name__)
+
+PREPARE_AT_ONCE = 4
+PASS_EVERY_S = 5.0
+RETRY_ENGINE_S = 2.0
+OWN_FAULTS_ALLOWED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a pull or download is, in bytes; `total` None while it is not known."""
+
+    text: str
+    current: int
+    total: int | None
+
+
+class _Cancelled(Exception):
+    """The job's stop was requested while it was being prepared."""
+
+
+class Worker:
+    """Owns every job of this machine, from arrival to the end."""
+
+    def __init__(self, settings: Settings, store: JobStore, driver: DockerDriver, stager: Stager,
+                 machine: Machine) -> None:
+        self.settings, self.store, self.driver = settings, store, driver
+        self.stager, self.machine = stager, machine
+        self.folders = JobFolders(settings.home / "jobs")
+        self.progress: dict[str, Progress] = {}
+        self._log_grew = threading.Condition()
+        self._workshop = Workshop(
+            settings=settings, store=store, driver=driver, stager=stager, machine=machine,
+            folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), on_log=self._on_log)
+        self._lock = threading.RLock()
+        self._running: dict[str, Attempt] = {}
+        self._preparing: set[str] = set()
+        self._preparers = ThreadPoolExecutor(PREPARE_AT_ONCE, thread_name_prefix="prepare")
+        self._wake = threading.Event()
+        self._is_closed = threading.Event()
+
+    def start(self) -> None:
+        """Take up what an earlier run left, then work until `close`."""
+        self._recover()
+        threading.Thread(target=self._loop, name="worker", daemon=True).start()
+
+    def close(self) -> None:
+        """Let go of everything; containers run on and are adopted at the next start."""
+        self._is_closed.set()
+        self._wake.set()
+        with self._lock:
+            for attempt in self._running.values():
+                attempt.detach()
+        self._preparers.shutdown(wait=False, cancel_futures=True)
+
+    # -- what the API calls -------------------------------------------------------------------
+
+    def submit(self, spec: JobSpec, key: str | None) -> tuple[Job, bool]:
+        """Keep a job; one that can never run here fails at once and says why."""
+        job, is_new = self.store.enqueue(spec, key)
+        if is_new:
+            fit = self.explain(spec)
+            if fit.fit == "never":
+                self.store.transition(job.id, states.FAILED, "end", fit.reason)
+            self._wake.set()
+        return self.store.get(job.id), is_new
+
+    def stop(self, job_id: str) -> Job:
+        job = self.store.request_stop(job_id)
+        with self._lock:
+            attempt = self._running.get(job_id)
+        if attempt:
+            attempt.poke()
+        self._wake.set()
+        return job
+
+    def explain(self, spec: JobSpec) -> Fit:
+        return explain(spec, machine=self.machine, free=self.free(),
+                       is_port_free=self._is_port_free, ports=self._ports())
+
+    def free(self) -> Capacity:
+        """What no running attempt holds."""
+        cpus, memory = self.machine.cpus, self.machine.memory_mb
+        gpus = {gpu.uuid for gpu in self.machine.gpus}
+        for attempt in self._attempts():
+            for role in attempt.job.spec.task_roles:
+                cpus -= role.resources.cpu * role.instances
+                memory -= role.resources.memory_mb * role.instances
+            gpus -= {uuid for task in attempt.placement.tasks for uuid in task.gpus}
+        return Capacity(cpus=cpus, memory_mb=memory, gpus=frozenset(gpus))
+
+    def read_log(self, job_id: str, attempt: int, role: str, index: int, offset: int,
+                 limit: int, wait_s: float) -> tuple[list[LogRecord], int, bool]:
+        """`artifacts.read_log`, waiting up to `wait_s` seconds for something new."""
+        path = self.folders.log(job_id, attempt, role, index)
+        deadline = time.monotonic() + wait_s
+        with self._log_grew:
+            while True:
+                records, following, is_complete = read_log(path, offset, limit)
+                left = deadline - time.monotonic()
+                if records or is_complete or left <= 0 or self._is_closed.is_set():
+                    return records, following, is_complete
+                self._log_grew.wait(left)
+
+    # -- the loop -----------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        while not self._is_closed.is_set():
+            self._wake.clear()
+            try:
+                next_pass_s = self._pass()
+            except Exception:
+                log.exception("a pass over the waiting jobs failed; the next one follows")
+                next_pass_s = PASS_EVERY_S
+            self._wake.wait(next_pass_s)
+
+    def _pass(self) -> float:
+        """Look at every waiting job once; returns seconds until the next look is due."""
+        ready, due_s = [], PASS_EVERY_S
+        for job in self.store.waiting():
+            with self._lock:
+                if job.id in self._preparing:
+                    continue
+            delay_s = job.not_before - time.time()
+            if job.stop_requested:
+                self.store.transition(job.id, states.STOPPED, "end", "The job was stopped "
+                                      "before it ran.")
+            elif delay_s > 0:
+                due_s = min(due_s, delay_s)
+            elif job.stage == "queue":
+                ready.append(job)
+            else:
+                with self._lock:
+                    self._preparing.add(job.id)
+                self._preparers.submit(self._prepare, job)
+        self._place(ready)
+        return due_s
+
+    def _place(self, ready: list[Job]) -> None:
+        """Place jobs in order of arrival; the first that must wait lets nobody pass."""
+        for position, job in enumerate(ready):
+            placement = place(job.spec, free=self.free(), ports=self._ports(),
+                              is_port_free=self._is_port_free)
+            if placement is None:
+                self.store.note(job.id, "queue", self.explain(job.spec).reason)
+                for behind, other in enumerate(ready[position + 1:], 1):
+                    jobs = "1 job is" if behind == 1 else f"{behind} jobs are"
+                    self.store.note(other.id, "queue", f"Waits for its turn: {jobs} ahead.",
+                                    is_event=False)
+                return
+            number = self.store.claim(job.id, placement.as_json(), self.machine.host_ip)
+            if number is not None:
+                self._run(Attempt(self._workshop, self.store.get(job.id), number, placement))
+
+    # -- preparing ----------------------------------------------------------------------------
+
+    def _prepare(self, job: Job) -> None:
+        try:
+            spec = self._pinned(job)
+            self.store.pin(job.id, spec)
+            self.store.note(job.id, "queue", "Waits for free resources.")
+        except _Cancelled:
+            log.info("job %s was stopped while it was prepared", job.id)
+        except RunnerError as error:
+            self._prepare_failed(job, error)
+        except Exception as error:
+            log.exception("preparing job %s failed", job.id)
+            self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
+        finally:
+            self.progress.pop(job.id, None)
+            with self._lock:
+                self._preparing.discard(job.id)
+            self._wake.set()
+
+    def _prepare_failed(self, job: Job, error: RunnerError) -> None:
+        is_platform = getattr(error, "is_platform", False)
+        cause = outcome.STAGING if isinstance(error, StagingError) else outcome.IMAGE
+        self._end(job, Decision(state=states.FAILED, reason=error.message,
+                                cause=outcome.PLATFORM if is_platform else cause))
+
+    def _pinned(self, job: Job) -> JobSpec:
+        """Bring every image and input here; returns the spec with all of them pinned."""
+        images = {role.image: self._pin_image(job, role.image) for role in job.spec.task_roles}
+        inputs = {item: None for role in job.spec.task_roles for item in role.inputs}
+        if inputs:
+            self.store.note(job.id, "data", f"Fetching {len(inputs)} input"
+                            f"{'s' if len(inputs) > 1 else ''}.")
+        pinned = {item: self._pin_input(job, item) for item in inputs}
+        roles = tuple(dataclasses.replace(
+            role, image=images[role.image],
+            data=tuple(pinned[item] for item in role.data),
+            script=tuple(pinned[item] for item in role.script),
+            storage=tuple(pinned[item] for item in role.storage))
+            for role in job.spec.task_roles)
+        return dataclasses.replace(job.spec, task_roles=roles)
+
+    def _pin_image(self, job: Job, image: Image) -> Image:
+        found = self.driver.image(image.digest or image.uri)
+        if found is None:
+            self.store.note(job.id, "image", f"Pulling image {image.uri}.")
+            self.driver.pull(image.uri, self._reporter(job), self._canceller(job))
+            self._check_cancelled(job)
+            found = self.driver.image(image.uri)
+        else:
+            self.store.note(job.id, "image", f"Image {image.uri} is here.")
+        if found is None or image.digest not in (None, found[0]):
+            raise RunnerError(f"Image {image.uri} is no longer the one that the job was pinned to "
+                              f"({image.digest}). Submit the job again to take the present one.")
+        return dataclasses.replace(image, digest=found[0])
+
+    def _pin_input(self, job: Job, item: Input) -> Input:
+        fetched = self.stager.fetch(item, report=self._reporter(job),
+                                    is_cancelled=self._canceller(job))
+        self._check_cancelled(job)
+        return fetched
+
+    def _reporter(self, job: Job) -> Any:
+        def report(text: str, current: int, total: int | None) -> None:
+            self.progress[job.id] = Progress(text=text, current=current, total=total)
+        return report
+
+    def _canceller(self, job: Job) -> Any:
+        return lambda: self._is_closed.is_set() or self.store.get(job.id).stop_requested
+
+    def _check_cancelled(self, job: Job) -> None:
+        if self._canceller(job)():
+            raise _Cancelled
+
+    # -- running ------------------------------------------------------------------------------
+
+    def _run(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._running[attempt.job.id] = attempt
+        threading.Thread(target=self._run_to_end, args=(attempt,), daemon=True,
+                         name=f"job-{attempt.job.id}").start()
+
+    def _run_to_end(self, attempt: Attempt) -> None:
+        """Run an attempt; where Docker fails in the middle, take it up again from the store.
+
+        A fault of the runner itself is taken up a few times too, and then ends the attempt.
+        """
+        faults, decision = 0, None
+        while decision is None and not self._is_closed.is_set():
+            try:
+                decision = attempt.run()
+            except Exception as error:
+                log.exception("job %s attempt %s was interrupted; it is taken up again",
+                              attempt.job.id, attempt.number)
+                attempt.detach()
+                self._is_closed.wait(RETRY_ENGINE_S)
+                faults += not _is_passing(error)
+                if faults > OWN_FAULTS_ALLOWED:
+                    decision = self._give_up(attempt, error)
+                attempt = Attempt(self._workshop, attempt.job, attempt.number, attempt.placement)
+                with self._lock:
+                    self._running[attempt.job.id] = attempt
+        if decision is not None:
+            self._end(self.store.get(attempt.job.id), decision)
+            with self._lock:
+                self._running.pop(attempt.job.id, None)
+            self._wake.set()
+
+    def _give_up(self, attempt: Attempt, error: Exception) -> Decision:
+        """End an attempt that the runner cannot follow; its containers go first."""
+        decision = Decision(state=states.FAILED, cause=outcome.PLATFORM,
+                            reason=f"The runner failed ({type(error).__name__}); its log says why.")
+        self.store.decide(attempt.job.id, attempt.number, decision.as_json())
+        for container, _, labels in self.driver.own():
+            if _owner(labels) == (attempt.job.id, str(attempt.number)):
+                self.driver.remove(container)
+        return decision
+
+    def _end(self, job: Job, decision: Decision) -> None:
+        """Final state, or back to the queue for another attempt."""
+        is_platform = decision.cause in outcome.PLATFORM_CAUSES
+        faults = job.platform_faults + 1 if is_platform else 0
+        is_wanted = outcome.should_retry(job.spec.retry_count, job.retries, decision, faults)
+        if decision.cause == outcome.STOPPED or (is_wanted and job.stop_requested):
+            self.store.transition(job.id, states.STOPPED, "end", outcome.STOPPED_BY_REQUEST.reason)
+        elif is_wanted:
+            delay_s = outcome.backoff_s(faults or job.retries)
+            self.store.transition(
+                job.id, states.WAITING, "setup", f"{decision.reason} Trying again.",
+                retries=0 if is_platform else 1, platform_faults=faults,
+                not_before=time.time() + delay_s)
+        else:
+            self.store.transition(job.id, decision.state, "end", decision.reason)
+        self._wake.set()
+
+    # -- after a kill -------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        """Adopt what ran, and remove what no live attempt owns."""
+        live = set()
+        for row in self.store.running_attempts():
+            live.add((row["job_id"], str(row["number"])))
+            placement = placement_from_json(row["placement"])
+            self._run(Attempt(self._workshop, self.store.get(row["job_id"]), row["number"],
+                              placement))
+        for container, name, labels in self.driver.own():
+            if _owner(labels) not in live:
+                log.warning("removing container %s, which no running job owns", name)
+                self.driver.remove(container)
+        for work in self.folders.root.glob("*/*/*/work"):
+            attempt = work.parent.parent
+            if (attempt.parent.name, attempt.name) not in live:
+                remove_tree(work)
+
+    # -- ports and small things ---------------------------------------------------------------
+
+    def _attempts(self) -> list[Attempt]:
+        with self._lock:
+            return list(self._running.values())
+
+    def _ports(self) -> Iterator[int]:
+        """Candidates for ports of any number, from a random place on, each once."""
+        first, last = self.settings.port_range
+        begin = random.randint(first, last)
+        yield from range(begin, last + 1)
+        yield from range(first, begin)
+
+    def _is_port_free(self, port: int) -> bool:
+        for attempt in self._attempts():
+            if any(port in block for task in attempt.placement.tasks
+                   for block in task.ports.values()):
+                return False
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                return False
+        return True
+
+    def _on_log(self) -> None:
+        with self._log_grew:
+            self._log_grew.notify_all()
+
+
+def _is_passing(error: Exception) -> bool:
+    """Docker away or a full disk: worth waiting for, however long it takes."""
+    is_disk_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return is_disk_full or isinstance(error, EngineError)
+
+
+def _owner(labels: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Job and attempt that a container was made for."""
+    return labels.get(LABEL_JOB), labels.get(LABEL_ATTEMPT)

@@ -1,0 +1,130 @@
+"""From the marketplace to a job that runs, as a person does it."""
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+JOB = "000000000001"
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc0"
+    "000003010100c9fe92ef0000000049454e44ae426082")
+
+
+@pytest.fixture
+def job_page(site, page):
+    """The page of a job that runs."""
+    page.goto("/use/job/hello")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(f"**/jobs/{JOB}")
+    site.runner.start(JOB)
+    page.locator("#live-state", has_text="Running").wait_for()
+    return page
+
+
+def test_use_and_submit_are_two_presses_from_the_marketplace(site, page):
+    page.goto("/")
+    page.get_by_role("searchbox").fill("hello")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="hello", exact=True).click()
+    page.get_by_role("link", name="Use hello").click()
+    page.get_by_label("epochs").fill("5")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(f"**/jobs/{JOB}")
+    assert site.runner.jobs[JOB]["spec"]["parameters"]["epochs"] == 5
+
+
+def test_the_log_grows_while_it_is_written(site, job_page):
+    log = job_page.locator("#log-text")
+    site.runner.write(JOB, "epoch 1\n")
+    log.get_by_text("epoch 1").wait_for()
+    site.runner.write(JOB, "care \x1b[3", "stderr")
+    site.runner.write(JOB, "1mneeded\x1b[0m <b>now</b>\n", "stderr")
+    site.runner.write(JOB, "10%\r20%\repoch 2\n")
+    log.get_by_text("epoch 2").wait_for()
+    assert log.inner_text() == "epoch 1\ncare needed <b>now</b>\nepoch 2\n"
+    assert log.locator(".stderr").all_inner_texts() == ["care ", "needed <b>now</b>\n"]
+
+
+def test_state_tasks_and_pictures_follow_without_a_reload(site, job_page):
+    job_page.evaluate("window.mark = 1")
+    assert job_page.get_by_role("link", name="20000").get_attribute("href") == (
+        "http://127.0.0.1:20000/")
+    site.runner.leave(JOB, "confusion matrix.png", PIXEL)
+    site.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
+    job_page.locator("#live-state", has_text="Every task succeeded.").wait_for()
+    picture = job_page.get_by_role("img", name="confusion matrix.png of main-0")
+    picture.scroll_into_view_if_needed()
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    job_page.get_by_text("The task wrote nothing.").wait_for()
+    assert job_page.locator("#stop").count() == 0
+    assert job_page.evaluate("window.mark") == 1
+
+
+def test_a_job_is_stopped_after_one_question(site, job_page):
+    job_page.get_by_text("Stop…").click()
+    job_page.get_by_role("button", name="Yes, stop it").click()
+    job_page.get_by_text("was asked to stop. Its logs").wait_for()
+    assert site.runner.jobs[JOB]["stop_requested"]
+
+
+def test_following_ends_where_the_reader_scrolls_up(site, job_page):
+    site.runner.write(JOB, "line\n" * 200)
+    log = job_page.locator("#log-text")
+    log.get_by_text("line").first.wait_for()
+    assert log.evaluate("each => each.scrollTop > 0")
+    log.hover()
+    job_page.mouse.wheel(0, -2000)
+    expect(job_page.get_by_label("Follow")).not_to_be_checked()
+    site.runner.write(JOB, "the end\n")
+    log.get_by_text("the end").wait_for()
+    assert log.evaluate("each => each.scrollTop + each.clientHeight < each.scrollHeight - 100")
+
+
+def test_a_runner_that_goes_away_is_told_and_comes_back(site, job_page):
+    site.runner.close()
+    job_page.locator("#offline").wait_for()
+    job_page.watch.expect("503")
+    runner = site.runner
+    jobs = runner.jobs
+    runner.__init__(runner.path.parent)
+    runner.jobs = jobs
+    job_page.locator("#offline").wait_for(state="hidden")
+    job_page.watch.errors.clear()
+
+
+def test_submit_again_is_filled_with_what_ran(site, job_page):
+    job_page.get_by_role("link", name="Submit again").click()
+    assert job_page.get_by_label("Name of the job").input_value() == "hello"
+    job_page.get_by_role("button", name="Submit").click()
+    job_page.wait_for_url("**/jobs/000000000002")
+
+
+def test_a_page_that_a_job_wrote_is_saved_and_never_shown(site, job_page):
+    site.runner.leave(JOB, "report.html", b"<script>opener.xss = 1</script>")
+    link = job_page.get_by_role("link", name="report.html")
+    with job_page.expect_download() as download:
+        link.click()
+    assert download.value.suggested_filename == "report.html"
+    assert re.search(f"/jobs/{JOB}$", job_page.url)
+
+
+def test_everything_but_live_logs_works_without_scripts(site, open_page):
+    page = open_page("ann", java_script_enabled=False)
+    page.goto("/c/job/hello")
+    page.get_by_role("link", name="Use hello").click()
+    page.get_by_label("epochs").fill("many")
+    page.get_by_role("button", name="Check").click()
+    page.get_by_text("must be a whole number").first.wait_for()
+    page.watch.expect("400")
+    page.get_by_label("epochs").fill("4")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url("**/jobs/*")
+    site.runner.start(JOB)
+    site.runner.write(JOB, "epoch 1\n")
+    page.reload()
+    assert page.locator("#log-text").inner_text() == "epoch 1\n"
+    assert page.locator("#log-state noscript").is_visible()
+    page.get_by_text("Stop…").click()
+    page.get_by_role("button", name="Yes, stop it").click()
+    page.get_by_role("button", name="Log out").click()
+    assert site.runner.jobs[JOB]["stop_requested"]

@@ -1,0 +1,90 @@
+"""Readable on a phone and by keyboard, in light and dark."""
+import pytest
+
+from tests.browser.conftest import PHONE
+
+PAGES = ["/", "/?q=hello", "/?q=nothing-like-it", "/c/job/hello", "/c/data/points",
+         "/c/job/hostile", "/use/job/hello?param.epochs=x", "/submit", "/jobs", "/sources",
+         "/settings", "/api", "/login"]
+SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, select, summary")]
+    .filter((each) => each.checkVisibility({visibilityProperty: true}) && each.type !== "hidden"
+            && !each.classList.contains("unseen") && !each.classList.contains("skip"))
+    .filter((each) => !each.parentElement.matches("p, dd, small, li, td, span, strong, h3"))
+    .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
+    .filter(([, box]) => box.width < 24 || box.height < 24).map(([html]) => html)"""
+UNNAMED = """() => [...document.querySelectorAll("input, select, textarea")]
+    .filter((each) => each.type !== "hidden" && !each.labels.length)
+    .map((each) => each.outerHTML)"""
+CONTRAST = """() => {
+    const light = (text) => {
+        const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+        const part = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        return [0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b), a];
+    };
+    const ground = (each) => {
+        for (; each; each = each.parentElement) {
+            const style = getComputedStyle(each);
+            const colour = style.backgroundColor;
+            if (style.backgroundImage !== "none" || colour.startsWith("color")) return null;
+            const [value, alpha] = light(colour);
+            if (alpha === 1) return value;
+        }
+        return null;
+    };
+    const low = new Set();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const each = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !each.checkVisibility()) continue;
+        const behind = ground(each);
+        if (behind === null) continue;
+        const [text] = light(getComputedStyle(each).color);
+        const ratio = (Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05);
+        if (ratio < 4.5) low.add(`${ratio.toFixed(1)} ${each.outerHTML.slice(0, 80)}`);
+    }
+    return [...low];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_a_phone_and_can_be_read(open_page, scheme):
+    page = open_page("ann", viewport=PHONE, color_scheme=scheme)
+    for path in PAGES:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+        assert page.evaluate(CONTRAST) == [], path
+        assert page.evaluate(SMALL_TARGETS) == [], path
+
+
+def test_every_field_has_its_label_and_every_page_one_heading(open_page):
+    page = open_page("admin")
+    for path in PAGES:
+        page.goto(path)
+        assert page.evaluate(UNNAMED) == [], path
+        assert page.locator("h1").count() == 1 and page.title().endswith("PAIShare"), path
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+        assert len(ids) == len(set(ids)), path
+
+
+def test_the_first_stop_of_the_keyboard_leads_to_the_content(page):
+    page.goto("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_a_slash_goes_to_the_search_but_not_while_one_writes(page):
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("a/b")
+    assert page.get_by_role("searchbox").input_value() == "a/b"
+
+
+def test_the_text_of_a_component_is_copied_as_it_is(open_page):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    page.goto("/c/data/points")
+    page.get_by_role("button", name="Copy the YAML").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("type: data\nname: points\n") and copied.endswith("points.csv\n")

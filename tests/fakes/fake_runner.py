@@ -1,0 +1,185 @@
+"""A runner that runs nothing: its HTTP API on a real unix socket, jobs moved on by the test."""
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingMixIn, UnixStreamServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+NOW = "2026-11-21T08:00:00.000Z"
+MACHINE = {"cpus": 8, "memory_mb": 16000, "gpus": [], "gpu_reason": "No NVIDIA driver answers.",
+           "host_ip": "127.0.0.1", "free": {"cpus": 6, "memory_mb": 12000, "gpus": 0}}
+
+
+class FakeRunner:
+    """Serves below a folder until `close`; `fit` is what every job is told."""
+
+    def __init__(self, folder) -> None:
+        self.path = folder / "runner.sock"
+        self.jobs: dict[str, dict] = {}
+        self.keys: dict[str, str] = {}
+        self.logs: dict[tuple, list[dict]] = {}
+        self.files: dict[tuple, bytes] = {}
+        self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
+        self.token: str | None = None
+        self._server = _Server(str(self.path), _Handler)
+        self._server.runner = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"unix:{self.path}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self.path.unlink(missing_ok=True)
+
+    def enqueue(self, spec: dict, key: str | None) -> tuple[dict, int]:
+        if key in self.keys:
+            return self.jobs[self.keys[key]], 200
+        id_ = f"{len(self.jobs) + 1:012x}"
+        self.jobs[id_] = {
+            "id": id_, "name": spec["name"], "user": spec["user"], "virtual_cluster": "default",
+            "state": "WAITING", "stage": "queue", "reason": "It waits for its turn.",
+            "created_at": NOW, "started_at": None, "finished_at": None, "stop_requested": False,
+            "retries": 0, "spec": spec, "progress": None, "attempts": [],
+            "events": [{"time": NOW, "stage": "setup", "text": "The job has arrived.",
+                        "attempt": 0}]}
+        if key:
+            self.keys[key] = id_
+        return self.jobs[id_], 201
+
+    def start(self, id_: str) -> None:
+        """Give the job its next attempt, with every task running."""
+        job = self.jobs[id_]
+        tasks = [{"role": role["name"], "index": index, "state": "RUNNING", "ip": "127.0.0.1",
+                  "ports": {port["label"]: [20000 + at for at in range(port["count"])]
+                            for port in role["ports"]},
+                  "gpus": [], "exit_code": None, "exit_text": "", "oom_killed": False,
+                  "started_at": NOW, "finished_at": None, "container": "0123456789ab"}
+                 for role in job["spec"]["task_roles"] for index in range(role["instances"])]
+        job["attempts"].append({"number": len(job["attempts"]) + 1, "state": "RUNNING",
+                                "cause": "none", "reason": "", "started_at": NOW,
+                                "finished_at": None, "tasks": tasks})
+        job.update(state="RUNNING", stage="run", reason="1 task runs.", started_at=NOW)
+
+    def write(self, id_: str, text: str, stream: str = "stdout", task=("main", 0)) -> None:
+        place = (id_, len(self.jobs[id_]["attempts"]), *task)
+        self.logs.setdefault(place, []).append({"stream": stream, "time": NOW, "text": text})
+
+    def leave(self, id_: str, path: str, content: bytes, task=("main", 0)) -> None:
+        self.files[(id_, len(self.jobs[id_]["attempts"]), *task, path)] = content
+
+    def end(self, id_: str, state: str, reason: str, code: int = 0) -> None:
+        job = self.jobs[id_]
+        for attempt in job["attempts"][-1:]:
+            attempt.update(state=state, reason=reason, finished_at=NOW)
+            for task in attempt["tasks"]:
+                task.update(state=state, exit_code=code, exit_text=f"exit code {code}",
+                            finished_at=NOW)
+        job.update(state=state, stage="end", reason=reason, finished_at=NOW)
+
+
+class _Server(ThreadingMixIn, UnixStreamServer):
+    daemon_threads = True
+    runner: FakeRunner
+
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone away is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._serve("GET")
+
+    def do_POST(self) -> None:
+        self._serve("POST")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def address_string(self) -> str:
+        return "unix"
+
+    def _serve(self, method: str) -> None:
+        runner: FakeRunner = self.server.runner  # type: ignore[attr-defined]
+        url = urlsplit(self.path)
+        parts = [unquote(part) for part in url.path.strip("/").split("/")]
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        if runner.token and self.headers.get("Authorization") != f"Bearer {runner.token}":
+            self._json({"code": "Unauthorized", "message": "no", "errors": []}, 401)
+            return
+        try:
+            self._route(runner, method, parts, query, body)
+        except (KeyError, IndexError):
+            self._json({"code": "NotFound", "message": "There is no such thing.", "errors": []},
+                       404)
+
+    def _route(self, runner: FakeRunner, method: str, parts: list[str], query: dict[str, str],
+               body: dict) -> None:
+        match method, parts:
+            case "GET", ["health"]:
+                self._json({"status": "ok"})
+            case "GET", ["machine"]:
+                self._json(MACHINE)
+            case "POST", ["explain"]:
+                self._json(runner.fit)
+            case "POST", ["jobs"]:
+                self._json(*runner.enqueue(body["spec"], self.headers.get("Idempotency-Key")))
+            case "GET", ["jobs"]:
+                self._list(runner, query)
+            case "GET", ["jobs", id_]:
+                self._json(runner.jobs[id_])
+            case "POST", ["jobs", id_, "stop"]:
+                runner.jobs[id_]["stop_requested"] = True
+                self._json(runner.jobs[id_], 202)
+            case "GET", ["jobs", id_, "artifacts"]:
+                self._json({"artifacts": [
+                    {"attempt": key[1], "role": key[2], "index": key[3], "path": key[4],
+                     "size": len(content), "modified": NOW}
+                    for key, content in runner.files.items() if key[0] == id_]})
+            case "GET", ["jobs", id_, "artifacts", attempt, role, index, *path]:
+                self._bytes(runner.files[(id_, int(attempt), role, int(index), "/".join(path))])
+            case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "log", *raw]:
+                self._log(runner, (id_, int(attempt), role, int(index)), query, bool(raw))
+            case _:
+                raise KeyError(parts)
+
+    def _list(self, runner: FakeRunner, query: dict[str, str]) -> None:
+        found = [job for job in reversed(runner.jobs.values())
+                 if query.get("user") in (None, job["user"])
+                 and ("state" not in query or job["state"] in query["state"].split(","))
+                 and ("before" not in query or job["id"] < query["before"])]
+        limit = int(query["limit"])
+        hidden = ("spec", "attempts", "events", "progress")
+        self._json({"jobs": [{key: value for key, value in job.items() if key not in hidden}
+                             for job in found[:limit]],
+                    "next": found[limit - 1]["id"] if len(found) > limit else None})
+
+    def _log(self, runner: FakeRunner, place: tuple, query: dict[str, str], is_raw: bool) -> None:
+        records = [record for record in runner.logs.get(place, [])
+                   if query.get("stream") in (None, record["stream"])]
+        if is_raw:
+            self._bytes("".join(record["text"] for record in records).encode())
+            return
+        offset = int(query.get("offset", 0))
+        is_over = runner.jobs[place[0]]["finished_at"] is not None
+        self._json({"records": records[offset:], "offset": len(records), "is_complete": is_over})
+
+    def _json(self, body: dict, status: int = 200) -> None:
+        self._bytes(json.dumps(body).encode(), status, "application/json")
+
+    def _bytes(self, body: bytes, status: int = 200, media: str = "application/octet-stream"
+               ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", media)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

@@ -1,0 +1,31 @@
+"""Answers of the HTTP API, as short as the command line needs them."""
+
+
+def job(state="SUCCEEDED", *, attempts=1, instances=1, is_started=True, events=(), **rest):
+    tasks = [{"role": "main", "index": index, "state": state, "ip": "10.0.0.2", "ports": {},
+              "exit_code": 0, "exit_text": "ended by itself",
+              "started_at": "2026-01-02T03:04:05Z" if is_started else None}
+             for index in range(instances)]
+    return {"id": "7", "name": "digits", "user": "ann", "state": state, "reason": "All is well.",
+            "url": "http://server/jobs/7", "created_at": "2026-01-02T03:04:05Z",
+            "started_at": None, "finished_at": None, "progress": None,
+            "spec": {"task_roles": [{"name": "main", "instances": instances}]},
+            "events": [{"time": "2026-01-02T03:04:05Z", "stage": stage, "text": text, "attempt": 1}
+                       for stage, text in events],
+            "attempts": [{"number": number + 1, "tasks": tasks} for number in range(attempts)],
+            **rest}
+
+
+def page(*texts, offset=0, is_complete=True):
+    return {"records": [{"stream": "stdout", "time": "2026-01-02T03:04:05Z", "text": text}
+                        for text in texts], "offset": offset, "is_complete": is_complete}
+
+
+def component(name="digits", **rest):
+    return {"type": "job", "name": name, "reference": f"job/{name}@1.0.0", "version": "1.0.0",
+            "contributor": "ann", "description": "Reads\ndigits", **rest}
+
+
+def found(*hits, total=None, suggestions=()):
+    return {"total": len(hits) if total is None else total, "page": 1, "page_size": 20,
+            "facets": {}, "suggestions": list(suggestions), "components": list(hits)}

@@ -1,0 +1,108 @@
+"""search, show and validate."""
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from registry.terminal import first_sentence
+from tests.fakes.scripted_server import Answer
+from tests.registry.commands.bodies import component, found
+
+ROOT = Path(__file__).parents[3]
+JOB = ROOT / "marketplace" / "job" / "digits_classifier.yaml"
+
+
+def test_search_prints_a_line_for_each_hit_and_says_that_there_is_more(run, server):
+    server.answers["GET /components"] = [found(component(), total=30)]
+    code, out, err = run("search", "hand", "written", "--type", "job", "--type", "data")
+    assert code == 0
+    assert out == ("REFERENCE\tDESCRIPTION\tCONTRIBUTOR\n"
+                   "job/digits@1.0.0\tReads digits\tann\n")
+    assert "1 of 30" in err
+    assert server.requests[0].query["q"] == "hand written"
+
+
+def test_search_that_finds_nothing_says_what_may_be_meant(run, server):
+    server.answers["GET /components"] = [found(suggestions=["digits"])]
+    assert run("search", "digist")[2] == "Nothing found. Did you mean digits?\n"
+
+
+def test_text_from_others_cannot_steer_the_terminal(run, server):
+    hit = component(description="\x1b]0;gotcha\x07[red]hello[/red]")
+    server.answers["GET /components"] = [found(hit)]
+    assert "\ufffd]0;gotcha\ufffd[red]hello[/red]" in run("search", "x")[1]
+
+
+def test_json_is_all_that_stdout_gets(run, server):
+    server.answers["GET /components"] = [found(component(), total=30)]
+    _, out, err = run("search", "x", "--json")
+    assert json.loads(out)["total"] == 30 and not err
+
+
+@pytest.mark.parametrize(("reference", "path", "query"), [
+    ("job/digits", "/components/job/digits", {}),
+    ("job/digits@1.10", "/components/job/digits", {"version": "1.10"}),
+    ("team/x:data/mnist@latest", "/components/data/mnist",
+     {"source": "team/x", "version": "latest"}),
+])
+def test_show_asks_for_the_version_and_source_of_the_reference(run, server, reference, path, query):
+    run("show", reference)
+    assert (server.requests[0].path, server.requests[0].query) == (path, query)
+
+
+def test_show_finds_the_type_of_a_bare_name(run, server):
+    server.answers["GET /components"] = [found(component(), component("digits_service"))]
+    run("show", "digits")
+    assert server.requests[1].path == "/components/job/digits"
+
+
+def test_show_of_a_name_that_two_components_share_names_both(run, server):
+    server.answers["GET /components"] = [found(component(), component() | {"type": "data"})]
+    code, _, err = run("show", "digits")
+    assert code == 1 and "write data/digits or job/digits" in err
+
+
+def test_show_of_what_is_not_there_is_4_and_says_what_may_be_meant(run, server):
+    server.answers["GET /components/job/digts"] = [Answer(
+        {"code": "NotFound", "message": "There is no job/digts.", "errors": [],
+         "nearest": ["job/digits"]}, 404)]
+    assert run("show", "job/digts") == (
+        4, "", "paishare: There is no job/digts.\nDid you mean job/digits?\n")
+
+
+def test_show_yaml_is_the_text_as_it_is(run, server):
+    server.answers["GET /components/job/digits"] = [component(text="name: digits # mine\n")]
+    assert run("show", "job/digits", "--yaml")[1] == "name: digits # mine\n"
+
+
+def test_validate_accepts_the_bundled_job(run):
+    code, out, _ = run("validate", JOB)
+    assert code == 0 and out == f"{JOB}: valid: job/digits_classifier@1.0.0\n"
+
+
+def test_validate_says_file_line_and_column_of_each_problem(run, tmp_path):
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\ntype: job\ntasks: []\n")
+    code, out, _ = run("validate", JOB, file)
+    assert code == 1 and re.search(rf"^{file}:3:1: tasks: ", out, re.M)
+
+
+def test_validate_of_a_missing_file_is_a_problem_like_any_other(run, tmp_path):
+    code, out, _ = run("validate", tmp_path / "no.yaml", "--json")
+    assert code == 1
+    assert json.loads(out)[0]["problems"][0]["message"] == \
+        "cannot be read: No such file or directory"
+
+
+def test_the_readmes_component_is_valid(run, tmp_path):
+    text = re.search(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (tmp_path / "add_up.yaml").write_text(text[1])
+    assert run("validate", tmp_path / "add_up.yaml")[0] == 0
+
+
+@pytest.mark.parametrize(("text", "first"), [
+    ("Reads digits. Slowly.", "Reads digits."), ("Reads\ndigits\n\nSlowly", "Reads digits"),
+    ("", ""), ("version 1.10 of it. More", "version 1.10 of it.")])
+def test_a_hit_shows_what_its_description_says_first(text, first):
+    assert first_sentence(text) == first

@@ -1,0 +1,372 @@
+import gc
+import os
+import random
+import shutil
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from registry.errors import RegistryError
+from registry.search import Document, Hit, SearchIndex
+from registry.tokens import STOP_WORDS, fold, index_words, query_words, squash
+from tests.registry.marketplace import data
+
+
+def document(name, *, type="data", version="1.0.0", description="", contributor="ann", number=0,
+             source_id=1, audience="public", older=(), text=None):
+    hit = Hit(source="one", type=type, name=name, version=version, contributor=contributor,
+              description=description, reference=f"{type}/{name}@{version}",
+              updated=f"2026-01-01T00:00:{number:02}Z")
+    return Document(source_id=source_id, audience=audience, hit=hit, older_versions=older,
+                    text=data(name) if text is None else text)
+
+
+JOB = """\
+type: job
+name: trainer
+contributor: Grace
+parameters:
+  learning_rate: 0.1
+prerequisites:
+  - data/handwriting@1.0
+  - {name: caffe_env, type: dockerimage, version: 1.0, uri: 'openpai/pai.build.base:py36'}
+tasks:
+  - role: worker
+    dockerimage: caffe_env
+    resource: {instances: 1, resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}}
+    command: [python solver.py --verbose]
+"""
+DOCUMENTS = [
+    document("tensorflow_cifar10", type="job", number=1, description="Trains a small network."),
+    document("cifar10", number=2, description="Sixty thousand images", older=("0.9.0",)),
+    document("ResNet50-train", type="job", number=3, description="A residual network"),
+    document("PyTorch", type="dockerimage", number=4, description="With CUDA 12"),
+    document("中文数据", number=5, description="用于图像分类的数据集"),
+    document("trainer", type="job", number=6, contributor="Grace Hopper", text=JOB),
+    document("the", type="script", number=7), document("Café-crème", number=8),
+]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    index = SearchIndex(tmp_path_factory.mktemp("search") / "index")
+    index.rebuild(DOCUMENTS)
+    return index
+
+
+@pytest.fixture
+def index(tmp_path):
+    return SearchIndex(tmp_path / "index")
+
+
+def names(index, query="", **how):
+    return [hit.name for hit in index.search(query, **how).hits]
+
+
+# --- words --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text, forms", [
+    ("tensorflow_cifar10", "tensorflow cifar10 tensorflowcifar10 cifar tensorflowcifar"),
+    ("PyTorch", "py torch pytorch"), ("the", ""), ("CIFAR-10", "cifar 10 cifar10"),
+    ("ResNet50", "res net50 resnet50 net resnet"), ("HTTPServer", "http server httpserver"),
+    ("a_b_c", "a b c ab bc abc"), ("图像分类", "图像 像分 分类"), ("图", "图"),
+    ("Ｔｅｎｓｏｒ", "tensor"), ("Café", "cafe"), ("한국어", "한국 국어"), ("МОСКВА", "москва")])
+def test_a_name_is_split_and_joined(text, forms):
+    assert set(index_words(text)) - {"cifar"} == set(forms.split()) - {"cifar"}
+
+
+def test_common_words_are_left_out_of_a_query_where_others_remain():
+    assert [word.joined for word in query_words("training of the digits")] == ["training", "digits"]
+    assert [word.joined for word in query_words("of the")] == ["the"]
+
+
+@given(st.text())
+@settings(deadline=None)
+def test_every_part_of_a_query_for_a_text_is_a_word_of_it(text):
+    found = set(index_words(text))
+    for word in query_words(text):
+        assert word.joined in STOP_WORDS or all(
+            part in found or part in STOP_WORDS for part in word.parts)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+@settings(deadline=None)
+def test_folding_twice_is_folding_once(text):
+    assert fold(fold(text)) == fold(text)
+    assert squash(text) == squash(squash(text))
+
+
+# --- what is found ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("query, found", [
+    ("cifar10", ["cifar10", "tensorflow_cifar10"]), ("TensorFlow", ["tensorflow_cifar10"]),
+    ("tensorflow cifar10", ["tensorflow_cifar10"]), ("tensorflowcifar10", ["tensorflow_cifar10"]),
+    ("CIFAR-10", ["cifar10", "tensorflow_cifar10"]), ("cifar", ["cifar10", "tensorflow_cifar10"]),
+    ("resnet", ["ResNet50-train"]), ("resnet50", ["ResNet50-train"]),
+    ("resnet 50", ["ResNet50-train"]), ("res", ["ResNet50-train"]), ("pytorch", ["PyTorch"]),
+    ("py torch", ["PyTorch"]), ("图像", ["中文数据"]), ("分类", ["中文数据"]), ("图像分类", ["中文数据"]),
+    ("中", ["中文数据"]), ("cafe", ["Café-crème"]), ("creme", ["Café-crème"]),
+    ("the", ["the"]), ("0.9.0", ["cifar10"]), ("script/the", ["the"])])
+def test_a_name_is_found_however_it_is_written(filled, query, found):
+    assert names(filled, query) == found
+
+
+@pytest.mark.parametrize("query", [
+    "grace", "hopper", "learning_rate", "solver.py", "verbose", "handwriting", "caffe_env",
+    "pai.build.base", "openpai", "openpai/pai.build.base:py36", "worker"])
+def test_a_job_is_found_by_people_parameters_commands_prerequisites_and_images(filled, query):
+    assert names(filled, query) == ["trainer"]
+
+
+def test_every_word_counts_and_the_last_may_be_unfinished(filled):
+    assert names(filled, "small netw") == ["tensorflow_cifar10"]
+    assert names(filled, "netw small") == ["tensorflow_cifar10"]
+    assert names(filled, "residual small") == []
+
+
+def test_of_a_sentence_half_of_the_words_are_enough_where_no_component_has_all(filled):
+    assert names(filled, "how to classify sixty thousand images quickly") == ["cifar10"]
+
+
+def test_the_exact_name_comes_first_however_often_others_say_it(index):
+    index.rebuild([document("other", description="digits " * 50), document("digits"),
+                   document("digits_digits"), document("di-gits"),
+                   document("new", number=9, description="digits")])
+    assert names(index, "digits")[:2] == ["digits", "di-gits"]
+    assert names(index, "data/digits")[0] == names(index, "Digits")[0] == "digits"
+
+
+def test_types_narrow_the_hits_but_not_the_facets(filled):
+    page = filled.search("cifar10", types=("job",))
+    assert ([hit.name for hit in page.hits], page.total) == (["tensorflow_cifar10"], 1)
+    assert page.facets == {"data": 1, "job": 1}
+    assert filled.search("", types=("nothing",)).total == 0
+
+
+def test_an_empty_query_lists_all_newest_first(filled):
+    page = filled.search("  ", page_size=3)
+    assert [hit.name for hit in page.hits] == ["Café-crème", "the", "trainer"]
+    assert page.total == 8
+    assert page.facets == {"data": 3, "dockerimage": 1, "job": 3, "script": 1}
+
+
+def test_a_hit_has_all_that_a_list_shows(filled):
+    hit, = filled.search("pytorch").hits
+    assert replace(hit, score=0.0) == replace(DOCUMENTS[3].hit, score=0.0)
+    assert hit.score > 0
+
+
+def test_a_long_description_is_cut_for_the_list(index):
+    index.rebuild([document("a", description="word \n" * 500)])
+    shown = index.search("a").hits[0].description
+    assert len(shown) <= 300 and shown.endswith("word…") and "\n" not in shown
+
+
+def test_a_component_that_newer_rules_would_refuse_is_still_found_by_its_name(index):
+    index.rebuild([document("old", text="type: job\nname: [")])
+    assert names(index, "old") == ["old"]
+
+
+def test_every_valid_component_can_be_indexed(index):
+    files = sorted((Path(__file__).parents[1] / "cases" / "components" / "good").glob("*.yaml"))
+    assert len(files) > 10
+    index.rebuild([document(file.stem, text=file.read_text(), source_id=number)
+                   for number, file in enumerate(files)])
+    assert index.count() == len(files)
+
+
+@pytest.mark.parametrize("query, suggestion", [
+    ("tensorfow", "tensorflow"), ("resnet5O", "resnet50"), ("pytroch", "pytorch"),
+    ("small cifra10", "small cifar10"), ("residual cifra10", None)])
+def test_where_nothing_is_found_a_near_query_is_suggested(filled, query, suggestion):
+    found = filled.search(query).suggestions
+    assert found[:1] == ((suggestion,) if suggestion else ())
+    assert all(filled.search(each).total for each in found)
+
+
+def test_nonsense_finds_and_suggests_nothing(filled):
+    page = filled.search("xqzzw vbnmq")
+    assert (page.hits, page.total, page.facets, page.suggestions) == ((), 0, {}, ())
+
+
+def test_an_endless_query_is_answered_in_no_time(filled):
+    begin = time.monotonic()
+    filled.search("cifar10 " * 1_000_000), filled.search("a_" * 1_000_000)
+    assert time.monotonic() - begin < 1
+
+
+@given(st.text() | st.from_regex(r'[a-c*?:()"\'\\~^+\-\[\] ]{1,30}', fullmatch=True))
+@settings(deadline=None)
+def test_no_query_raises(filled, query):
+    filled.search(query)
+
+
+@given(st.text(max_size=8), st.integers(1, 9))
+@settings(deadline=None, max_examples=50)
+def test_the_pages_together_are_all_hits_once_in_one_order(filled, query, size):
+    total = filled.search(query).total
+    pages = [hit for page in range(1, total // size + 2)
+             for hit in filled.search(query, page=page, page_size=size).hits]
+    assert pages == list(filled.search(query, page_size=100).hits)
+    assert len({hit.reference for hit in pages}) == total
+
+
+@pytest.mark.parametrize("page, size, shown", [
+    (0, 20, (1, 20)), (-5, 0, (1, 1)), (10**9, 10**9, (10**9, 100))])
+def test_a_page_that_cannot_be_is_brought_into_bounds(filled, page, size, shown):
+    found = filled.search("", page=page, page_size=size)
+    assert (found.page, found.page_size) == shown
+    assert found.total == 8
+
+
+def test_who_belongs_to_no_audience_sees_nothing(index, monkeypatch):
+    index.rebuild([document("open"), document("hidden", audience="source 7", source_id=7)])
+    assert names(index) == ["open"]
+    monkeypatch.setattr("registry.visibility.audiences", lambda user_id: frozenset())
+    page = index.search("")
+    assert (page.total, page.facets, index.search("hiden").suggestions) == (0, {}, ())
+
+
+def test_what_one_may_not_see_does_not_change_what_is_found(index):
+    index.rebuild([document("one_two_three", audience="source 7", source_id=7),
+                   document("one_two")])
+    assert names(index, "one two three") == ["one_two"]
+
+
+def test_names_that_one_may_not_see_are_not_suggested(index):
+    index.rebuild([document("open"), document("hidden", audience="source 7", source_id=7)])
+    assert index.search("hiddem").suggestions == ()
+
+
+# --- the index as a thing -------------------------------------------------------------------------
+
+def test_without_an_index_a_search_finds_nothing_and_says_so(index):
+    page = index.search("anything")
+    assert (page.hits, page.is_ready, index.count(), index.is_sound()) == ((), False, None, False)
+
+
+def test_a_reader_sees_an_update_and_a_rebuild_without_being_opened_again(index):
+    reader = SearchIndex(index.path)
+    index.rebuild([document("first")])
+    assert names(reader) == ["first"]
+    index.update([document("second", number=1)], {"1/data/second"})
+    assert names(reader) == ["second", "first"]
+    index.rebuild([document("third")])
+    assert names(reader) == ["third"]
+
+
+def open_files(folder):
+    links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
+    return [target for target in (os.readlink(link) for link in links if link.is_symlink())
+            if target.startswith(str(folder))]
+
+
+def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
+    index.rebuild([document("a")])
+    gc.disable()
+    for number in range(12):
+        index.update([document("a", number=number)], {"1/data/a"})
+        assert names(index) == ["a"]
+    gc.enable()
+    segments = len(list(index.path.glob("v1-1/*.seg")))
+    assert len(open_files(index.path)) == segments
+
+
+def test_an_update_replaces_and_removes(index):
+    index.rebuild([document("a", description="old"), document("b"), document("c")])
+    index.update([document("a", description="new")], {"1/data/a", "1/data/b"})
+    assert sorted(names(index)) == ["a", "c"]
+    assert names(index, "old") == [] and names(index, "new") == ["a"]
+    assert index.count() == 2
+
+
+def test_the_same_update_twice_is_the_same(index):
+    index.rebuild([])
+    for _ in range(2):
+        index.update([document("a")], {"1/data/a"})
+    assert index.count() == 1
+
+
+def test_an_update_of_thousands_is_taken_at_once(index):
+    index.rebuild([])
+    many = [document(f"n{number}") for number in range(1500)]
+    index.update(many, {each.id for each in many})
+    index.update([], {each.id for each in many[:1000]})
+    assert index.count() == 500
+
+
+def test_an_update_that_fails_midway_leaves_the_index_as_it_was(index):
+    index.rebuild([document("a")])
+
+    def failing():
+        yield document("b")
+        raise OSError("no space left")
+    with pytest.raises(OSError):
+        index.update(failing(), {"1/data/a"})
+    assert names(index) == ["a"]
+    index.update([document("c")], {"1/data/c"})
+    assert index.count() == 2
+
+
+def test_there_is_no_update_without_an_index(index):
+    with pytest.raises(RegistryError, match="no search index"):
+        index.update([], {"1/data/a"})
+
+
+def test_a_rebuild_leaves_one_directory_named_after_the_form_of_the_index(index):
+    for _ in range(3):
+        index.rebuild(DOCUMENTS)
+    assert sorted(os.listdir(index.path)) == ["current", "v1-3"]
+
+
+def test_an_index_of_another_form_is_passed_over(index):
+    index.rebuild(DOCUMENTS)
+    (index.path / "current").unlink()
+    (index.path / "v1-1").rename(index.path / "v0-1")
+    (index.path / "current").symlink_to("v0-1")
+    assert index.search("").is_ready is False
+    index.rebuild(DOCUMENTS)
+    assert sorted(os.listdir(index.path)) == ["current", "v1-2"]
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b""),
+                                    lambda file: file.write_bytes(b"\0" * file.stat().st_size),
+                                    lambda file: file.unlink()], ids=["empty", "zeros", "gone"])
+@pytest.mark.parametrize("suffix", [".seg", ".toc"])
+def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, suffix):
+    index.rebuild(DOCUMENTS)
+    file, = (index.path / "v1-1").glob(f"*{suffix}")
+    damage(file)
+    reader = SearchIndex(index.path)
+    assert reader.search("cifar10").hits == ()
+    assert not index.is_sound()
+    index.rebuild(DOCUMENTS)
+    assert names(reader, "pytorch") == ["PyTorch"] and index.is_sound()
+
+
+def test_threads_share_one_index(filled):
+    queries = ["cifar10", "TensorFlow", "", "图像", "network", "py", "grace", "resnet 50"] * 30
+    expected = {query: names(filled, query) for query in queries}
+    wrong = []
+
+    def ask(seed):
+        for query in random.Random(seed).sample(queries, len(queries)):
+            if names(filled, query) != expected[query]:
+                wrong.append(query)
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    [thread.start() for thread in threads], [thread.join() for thread in threads]
+    assert wrong == []
+
+
+def test_a_deleted_index_can_be_made_again_in_the_same_place(index):
+    index.rebuild(DOCUMENTS)
+    assert names(index, "pytorch") == ["PyTorch"]
+    shutil.rmtree(index.path)
+    assert index.search("pytorch").is_ready is False
+    index.rebuild(DOCUMENTS)
+    assert names(index, "pytorch") == ["PyTorch"]

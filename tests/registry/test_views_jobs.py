@@ -1,0 +1,154 @@
+"""The pages of jobs: list, one job, what it left, and whose it is."""
+import re
+
+import pytest
+
+from tests.registry.test_views_marketplace import text_of
+from tests.registry.test_views_submit import PLAIN
+
+JOB = "000000000001"
+
+
+@pytest.fixture
+def ann(web):
+    browser = web.browser("ann")
+    assert browser.post("/submit", yaml=PLAIN, action="submit").location == f"/jobs/{JOB}"
+    return browser
+
+
+def test_a_waiting_job_tells_what_it_waits_for(ann):
+    page = text_of(ann.get(f"/jobs/{JOB}"))
+    assert "Waiting It waits for its turn." in page and "No task has started yet." in page
+    assert "epochs 3" in page and "The job has arrived." in page
+
+
+def test_a_running_job_shows_tasks_with_address_ports_and_log(web, ann):
+    web.runner.start(JOB)
+    web.runner.write(JOB, "epoch 1\n")
+    web.runner.write(JOB, "care \x1b[31mneeded\x1b[0m\n10%\r20%\r30%\n", "stderr")
+    page = ann.get(f"/jobs/{JOB}")
+    assert 'href="http://127.0.0.1:20000/"' in page.text and "main-0" in page.text
+    assert '<span class="stdout">epoch 1\n</span>' in page.text
+    assert '<span class="stderr">care needed\n30%\n</span>' in page.text
+    assert 'data-offset="2"' in page.text
+
+
+def test_a_failed_job_says_why_and_offers_no_stop(web, ann):
+    web.runner.start(JOB)
+    web.runner.end(JOB, "FAILED", "Task main-0 ran out of memory.", 137)
+    page = ann.get(f"/jobs/{JOB}")
+    assert "Failed Task main-0 ran out of memory." in text_of(page) and "137" in page.text
+    assert f"/jobs/{JOB}/stop" not in page.text and f"/submit?again={JOB}" in page.text
+
+
+def test_the_parts_that_change_are_those_of_the_page(web, ann):
+    web.runner.start(JOB)
+    page, parts = ann.get(f"/jobs/{JOB}").text, ann.get(f"/jobs/{JOB}/live").text
+    found = re.findall('id="(live-[a-z]+)"', parts)
+    assert found == ["live-state", "live-tasks", "live-artifacts", "live-facts", "live-events"]
+    assert all(f'id="{name}"' in page for name in found)
+
+
+def test_every_attempt_can_be_looked_at(web, ann):
+    for text in ("first\n", "second\n"):
+        web.runner.start(JOB)
+        web.runner.write(JOB, text)
+    assert ">second\n<" in ann.get(f"/jobs/{JOB}").text
+    assert ">first\n<" in ann.get(f"/jobs/{JOB}?attempt=1&task=main-0").text
+
+
+@pytest.mark.parametrize("query", ["task=other-0", "task=main-1", "attempt=9", "task=main--1",
+                                   "attempt=²", "task=main-²"])
+def test_a_task_that_is_not_there_is_not_found_or_passed_over(web, ann, query):
+    web.runner.start(JOB)
+    assert ann.get(f"/jobs/{JOB}?{query}").status_code in (200, 404)
+
+
+def test_a_long_log_shows_its_end_and_says_so(web, ann):
+    web.runner.start(JOB)
+    for number in range(300):
+        web.runner.write(JOB, f"line {number} " + "x" * 1000 + "\n")
+    page = ann.get(f"/jobs/{JOB}").text
+    assert "line 299 " in page and "line 0 " not in page and "beginning is left out" in page
+
+
+def test_a_picture_is_shown_and_a_page_is_saved(web, ann):
+    web.runner.start(JOB)
+    web.runner.leave(JOB, "matrix.png", b"\x89PNG")
+    web.runner.leave(JOB, "report.html", b"<script>alert(1)</script>")
+    page = ann.get(f"/jobs/{JOB}").text
+    base = f"/api/v3/jobs/{JOB}/artifacts/1/main/0"
+    assert f'<img loading="lazy" src="{base}/matrix.png"' in page
+    picture, report = ann.get(f"{base}/matrix.png"), ann.get(f"{base}/report.html")
+    assert (picture.data, picture.content_type) == (b"\x89PNG", "image/png")
+    assert report.content_type == "application/octet-stream"
+    assert report.headers["Content-Disposition"].startswith("attachment")
+    for answer in (picture, report):
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_log_as_plain_text_is_no_page(web, ann):
+    web.runner.start(JOB)
+    web.runner.write(JOB, "<script>alert(1)</script>é\n")
+    answer = ann.get(f"/api/v3/jobs/{JOB}/log/raw")
+    assert answer.content_type == "text/plain; charset=utf-8"
+    assert answer.text == "<script>alert(1)</script>é\n"
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+
+
+def test_stop_asks_the_runner(web, ann):
+    web.runner.start(JOB)
+    answer = ann.post(f"/jobs/{JOB}/stop")
+    assert answer.status_code == 303 and web.runner.jobs[JOB]["stop_requested"]
+    assert "asked to stop" in ann.get(answer.location).text
+
+
+def test_the_list_shows_ones_own_jobs_and_an_admin_may_see_all(web, ann):
+    assert "hello" in text_of(ann.get("/jobs"))
+    for user in ("bob", "admin"):
+        assert "No jobs yet" in web.browser(user).get("/jobs").text
+    assert f"/jobs/{JOB}" in web.browser("admin").get("/jobs?all=1").text
+    assert f"/jobs/{JOB}" not in web.browser("bob").get("/jobs?all=1").text
+
+
+def test_the_list_is_filtered_by_state_and_paged(web, ann):
+    for number in range(26):
+        ann.post("/submit", yaml=PLAIN, name=f"job-{number}", action="submit")
+    web.runner.end(JOB, "STOPPED", "It was stopped.")
+    assert ann.get("/jobs?state=STOPPED").text.count('data-label="State"') == 1
+    first = ann.get("/jobs")
+    assert first.text.count('data-label="State"') == 25
+    following = re.search('rel="next" href="([^"]+)"', first.text)[1]
+    assert ann.get(following).text.count('data-label="State"') == 2
+
+
+@pytest.mark.parametrize("user, status", [("bob", 404), ("admin", 200)])
+def test_the_job_of_another_is_not_there_except_for_an_admin(web, ann, user, status):
+    web.runner.start(JOB)
+    web.runner.leave(JOB, "x.txt", b"x")
+    other = web.browser(user)
+    for path in (f"/jobs/{JOB}", f"/jobs/{JOB}/live", f"/api/v3/jobs/{JOB}",
+                 f"/api/v3/jobs/{JOB}/log", f"/api/v3/jobs/{JOB}/log/raw",
+                 f"/api/v3/jobs/{JOB}/artifacts",
+                 f"/api/v3/jobs/{JOB}/artifacts/1/main/0/x.txt"):
+        assert other.get(path).status_code == status
+    answer = other.post(f"/jobs/{JOB}/stop")
+    assert (answer.status_code == 303) is (status == 200)
+    assert web.runner.jobs[JOB]["stop_requested"] is (status == 200)
+
+
+@pytest.mark.parametrize("path", [
+    "../../../../../../jobs/000000000002/artifacts/1/main/0/x", "..%2F..%2Fx", "%2e%2e/x",
+    "a/%2e%2e/%2e%2e/x", "/etc/passwd", "."])
+def test_no_artifact_path_climbs_out_of_its_job(web, ann, path):
+    web.runner.start(JOB)
+    answer = ann.get(f"/api/v3/jobs/{JOB}/artifacts/1/main/0/{path}", follow_redirects=True)
+    assert answer.status_code == 404
+
+
+def test_the_messages_are_the_same_for_a_job_of_another_and_for_none(web, ann):
+    bob = web.browser("bob")
+    other, none = bob.get(f"/api/v3/jobs/{JOB}"), bob.get("/api/v3/jobs/000000000009")
+    assert other.json["message"].replace(JOB, "") == none.json["message"].replace("000000000009",
+                                                                                  "")

@@ -1,0 +1,106 @@
+import pytest
+
+from runner import spec as states
+from runner.errors import NotFoundError, RunnerError
+from runner.job_store import JobStore
+from runner.spec import Image, JobSpec, TaskRoleSpec
+
+
+def spec(user="ann", name="train", instances=1):
+    role = TaskRoleSpec(name="worker", image=Image(uri="busybox"), commands=("true",),
+                        instances=instances)
+    return JobSpec(name=name, user=user, task_roles=(role,))
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = JobStore(tmp_path / "runner.db")
+    yield made
+    made.close()
+
+
+def test_a_job_sent_twice_with_one_key_is_one_job(store):
+    first, is_new = store.enqueue(spec(), "key")
+    second, is_new_again = store.enqueue(spec(), "key")
+    assert (first.id == second.id, is_new, is_new_again) == (True, True, False)
+
+
+def test_a_stored_job_survives_the_process(store, tmp_path):
+    job, _ = store.enqueue(spec(instances=3))
+    again = JobStore(tmp_path / "runner.db")
+    assert again.get(job.id).spec == spec(instances=3)
+    again.close()
+
+
+def test_an_unknown_job_is_not_found(store):
+    with pytest.raises(NotFoundError, match="There is no job 'x'."):
+        store.get("x")
+
+
+def test_claiming_makes_an_attempt_with_every_task_once(store):
+    job, _ = store.enqueue(spec(instances=2))
+    assert store.claim(job.id, {}, "10.0.0.1") == 1
+    assert store.claim(job.id, {}, "10.0.0.1") is None
+    assert [(row["role"], row["idx"], row["state"], row["ip"]) for row in store.tasks(job.id, 1)] \
+        == [("worker", 0, "WAITING", "10.0.0.1"), ("worker", 1, "WAITING", "10.0.0.1")]
+
+
+def test_a_job_whose_stop_was_requested_is_not_claimed(store):
+    job, _ = store.enqueue(spec())
+    store.request_stop(job.id)
+    assert store.claim(job.id, {}, "") is None
+
+
+def test_a_final_state_is_final(store):
+    job, _ = store.enqueue(spec())
+    store.transition(job.id, states.FAILED, "end", "no such machine")
+    with pytest.raises(RunnerError, match="cannot go from FAILED to RUNNING"):
+        store.transition(job.id, states.RUNNING, "run", "")
+    assert store.request_stop(job.id).stop_requested is False
+
+
+def test_the_first_decision_about_an_attempt_stays(store):
+    job, _ = store.enqueue(spec())
+    store.claim(job.id, {}, "")
+    store.decide(job.id, 1, {"state": "FAILED"})
+    store.decide(job.id, 1, {"state": "STOPPED"})
+    assert store.attempt(job.id, 1)["decision"] == '{"state": "FAILED"}'
+
+
+def test_a_retry_ends_the_attempt_and_waits_again_with_the_counts(store):
+    job, _ = store.enqueue(spec())
+    store.claim(job.id, {}, "")
+    store.decide(job.id, 1, {"state": "FAILED"})
+    store.transition(job.id, states.WAITING, "setup", "again", retries=1)
+    assert (store.get(job.id).retries, store.attempt(job.id, 1)["state"]) == (1, "FAILED")
+    assert store.claim(job.id, {}, "") == 2
+
+
+def test_lists_are_newest_first_by_user_and_state_and_paged(store):
+    ids = [store.enqueue(spec(user))[0].id for user in ("ann", "bob", "ann", "ann")]
+    store.transition(ids[0], states.STOPPED, "end", "")
+    assert [job.id for job in store.find(user="ann")] == [ids[3], ids[2], ids[0]]
+    assert [job.id for job in store.find(user="ann", limit=1, before=ids[3])] == [ids[2]]
+    assert [job.id for job in store.find(job_states=["STOPPED"])] == [ids[0]]
+
+
+def test_another_users_job_is_no_beginning_of_a_page(store):
+    job, _ = store.enqueue(spec(user="ann"))
+    with pytest.raises(NotFoundError, match="There is no job"):
+        store.find(user="eve", before=job.id)
+
+
+def test_a_note_is_an_event_only_when_it_says_something_new(store):
+    job, _ = store.enqueue(spec())
+    for _ in range(3):
+        store.note(job.id, "queue", "Waits for 2 CPUs.")
+    assert [(e["stage"], e["text"]) for e in store.events(job.id)] == [
+        ("setup", "The job has arrived."), ("queue", "Waits for 2 CPUs.")]
+
+
+def test_a_database_of_another_release_is_refused_with_the_next_step(tmp_path):
+    made = JobStore(tmp_path / "runner.db")
+    made._db.execute("pragma user_version = 99")
+    made.close()
+    with pytest.raises(RunnerError, match="Start the release that wrote it"):
+        JobStore(tmp_path / "runner.db")
