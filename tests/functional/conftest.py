@@ -46,9 +46,15 @@ def runner(tmp_path, busybox_image):
 
 
 @pytest.fixture(scope="module")
-def shared_runner(tmp_path_factory, busybox_image):
-    """One runner for the tests that leave it running."""
+def running_runner(tmp_path_factory, busybox_image):
     process = RunnerProcess(tmp_path_factory.mktemp("home") / "runner")
     process.start()
     yield process
     process.close()
+
+
+@pytest.fixture
+def shared_runner(running_runner):
+    """One runner for the tests that leave it running; what a test left in it is stopped."""
+    yield running_runner
+    running_runner.stop_all()

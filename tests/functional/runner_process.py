@@ -75,6 +75,11 @@ class RunnerProcess:
     def run(self, spec, timeout_s: float = 60):
         return self.wait(self.submit(spec), timeout_s=timeout_s)
 
+    def stop_all(self) -> None:
+        for job in self.get("/jobs", state="WAITING,RUNNING")["jobs"]:
+            self.post(f"/jobs/{job['id']}/stop")
+            self.wait(job["id"])
+
     def log(self, job_id: str, role: str = "main", index: int = 0, attempt: int = 1,
             stream: str = "") -> str:
         path = f"/jobs/{job_id}/attempts/{attempt}/tasks/{role}/{index}/log/raw"

@@ -2,7 +2,6 @@
 import hashlib
 import socket
 import subprocess
-import urllib.request
 
 import pytest
 
@@ -141,16 +140,16 @@ def test_every_variable_of_the_format_is_set(shared_runner):
 
 def test_the_port_number_inside_is_the_one_that_others_reach(shared_runner):
     job_id = shared_runner.submit(spec(
-        r"printf 'HTTP/1.0 200 OK\r\n\r\nhello from inside\n' > /tmp/answer",
-        "nc -ll -p $PAI_CONTAINER_HOST_web_PORT_LIST -e cat /tmp/answer",
+        "nc -ll -p $PAI_CONTAINER_HOST_web_PORT_LIST -e echo hello from inside",
         ports=[{"label": "web"}]))
     shared_runner.wait(job_id, "RUNNING")
     task = shared_runner.job(job_id)["attempts"][0]["tasks"][0]
 
     def answer():
+        address = task["ip"], task["ports"]["web"][0]
         try:
-            url = f"http://{task['ip']}:{task['ports']['web'][0]}/"
-            return urllib.request.urlopen(url, timeout=2).read() == b"hello from inside\n"
+            with socket.create_connection(address, timeout=2) as client:
+                return client.makefile().read() == "hello from inside\n"
         except OSError:
             return False
     wait_for(answer, "the service answers under its own number")
