@@ -31,7 +31,7 @@ class Entry:
 
     `commit` is the first that had these bytes; `files_commit` the last, from which the files
     beside it are best read. `position` orders the history of its source. `version` is empty
-    where the file says none.
+    where the file says none. `is_moved`: the same version stood there before with other bytes.
     """
 
     id: int
@@ -52,6 +52,9 @@ class Entry:
     warnings: tuple[Problem, ...]
     is_latest: bool
     is_present: bool
+    is_moved: bool
+    tags: tuple[str, ...]
+    readme: str
 
     @property
     def reference(self) -> str:
@@ -197,7 +200,7 @@ class Catalog:
         with self._engine.connect() as connection:
             rows = connection.execute(
                 _select_sources().where(*conditions).order_by(sources.c.name))
-            return [Source(**row._mapping) for row in rows]
+            return [_source(row) for row in rows]
 
     def _entries(self, user_id: int | None, *conditions: sa.ColumnElement[bool]) -> list[Entry]:
         with self._engine.connect() as connection:
@@ -269,7 +272,12 @@ def _select_sources() -> sa.Select[Any]:
 
 def _entry(row: sa.Row[Any]) -> Entry:
     values = {key: value for key, value in row._mapping.items() if key != "last_commit"}
-    return Entry(**{**values, "warnings": _problems(values["warnings"])})
+    return Entry(**{**values, "warnings": _problems(values["warnings"]),
+                    "tags": tuple(values["tags"])})
+
+
+def _source(row: sa.Row[Any]) -> Source:
+    return Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
 
 
 def _problems(items: Sequence[dict[str, Any]]) -> tuple[Problem, ...]:

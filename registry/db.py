@@ -52,6 +52,10 @@ sources = sa.Table(
     sa.Column("synced_at", sa.DateTime),
     sa.Column("sync_error", sa.Text,
               comment="why the last sync failed as a whole; None when it did not"),
+    sa.Column("sub_paths", sa.JSON, nullable=False, server_default="[]",
+              comment="folders below which components are looked for; empty: everywhere"),
+    sa.Column("tag_prefix", sa.String(255),
+              comment="tags that begin so name versions too; None: tags are not read"),
     sa.Column("sync_requested_at", sa.DateTime, comment="someone asked for a sync now"),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sqlite_autoincrement=True,  # an id names a store on disk and is never given twice
@@ -80,6 +84,12 @@ versions = sa.Table(
     sa.Column("warnings", sa.JSON, nullable=False),
     sa.Column("is_latest", sa.Boolean, nullable=False),
     sa.Column("is_present", sa.Boolean, nullable=False, comment="still in the source at its head"),
+    sa.Column("is_moved", sa.Boolean, nullable=False, server_default=sa.false(),
+              comment="this version was recorded before with other bytes, which keep serving"),
+    sa.Column("tags", sa.JSON, nullable=False, server_default="[]",
+              comment="the source's tags that name this version"),
+    sa.Column("readme", sa.Text, nullable=False, server_default="",
+              comment="the README beside the file as of `commit`; empty: there is none"),
     sa.UniqueConstraint("source_id", "type", "name", "version", "blob"),
     sa.Index("ix_versions_type_name", "type", "name"),
 )
@@ -92,6 +102,84 @@ file_problems = sa.Table(
     sa.Column("path", sa.Text, nullable=False),
     sa.Column("commit", sa.String(40), nullable=False),
     sa.Column("problems", sa.JSON, nullable=False, comment="Problem.as_json of each"),
+)
+
+marks = sa.Table(
+    "marks", metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("version", sa.String(255), nullable=False,
+              comment="the version that is meant; empty: every version of the component"),
+    sa.Column("kind", sa.String(16), nullable=False, comment="yanked or deprecated"),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("successor", sa.Text, nullable=False,
+              comment="a reference to use instead; empty where there is none"),
+    sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    sa.UniqueConstraint("source_id", "type", "name", "version", "kind"),
+)
+
+purges = sa.Table(
+    "purges", metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("version", sa.String(255), nullable=False),
+    sa.Column("blob", sa.String(40), nullable=False,
+              comment="the bytes that are gone and never come back in"),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    sa.UniqueConstraint("source_id", "type", "name", "version", "blob"),
+)
+
+events = sa.Table(
+    "events", metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.DateTime, nullable=False),
+    sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False,
+              comment="published, moved, withdrawn, returned, yanked, restored, deprecated, purged"),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("version", sa.String(255), nullable=False),
+    sa.Column("detail", sa.Text, nullable=False, comment="a sentence for people; may be empty"),
+    sa.Index("ix_events_type_name", "type", "name"),
+    sqlite_autoincrement=True,  # a reader who knows the last id finds what is newer
+)
+
+uses = sa.Table(
+    "uses", metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("version_id", sa.ForeignKey("versions.id", ondelete="CASCADE"),
+              nullable=False, index=True),
+    sa.Column("kind", sa.String(16), nullable=False,
+              comment="reference, image, data or script: how it is used"),
+    sa.Column("target_type", sa.String(16), nullable=False, comment="empty where it is not said"),
+    sa.Column("target", sa.Text, nullable=False,
+              comment="of a reference: the name; else the URI in its plain form"),
+    sa.Column("target_source", sa.String(255), nullable=False, comment="empty where not said"),
+    sa.Column("target_version", sa.String(255), nullable=False,
+              comment="as written: a version, a range, a commit; empty: the latest"),
+    sa.Index("ix_uses_kind_target", "kind", "target"),
+)
+
+runs = sa.Table(
+    "runs", metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("job_id", sa.String(64), nullable=False),
+    sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
+    sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("type", sa.String(16), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("version", sa.String(255), nullable=False),
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    sa.UniqueConstraint("job_id", "source_id", "type", "name"),
+    sa.Index("ix_runs_source_id_type_name", "source_id", "type", "name"),
+    comment="one row for each component that took part in a submitted job",
 )
 
 search_outbox = sa.Table(

@@ -24,6 +24,7 @@ class Source:
     `head` is the commit that the catalog shows, None before the first sync; `commits` is how many
     commits its history had then. `sync_error` None: the last sync went well. `owner_id` None: the
     bundled source. `components` counts what stands at the head, `problems` the invalid files.
+    `sub_paths` empty: components are looked for everywhere; `tag_prefix` None: tags are not read.
     """
 
     id: int
@@ -37,6 +38,8 @@ class Source:
     sync_error: str | None
     sync_requested_at: datetime | None
     created_at: datetime
+    sub_paths: tuple[str, ...] = ()
+    tag_prefix: str | None = None
     components: int = 0
     problems: int = 0
 

@@ -110,8 +110,3 @@ def create_versions() -> None:
                             name="uq_versions_source_id_type_name_version_blob"),
     )
     op.create_index("ix_versions_type_name", "versions", ["type", "name"])
-
-
-def downgrade() -> None:
-    for table in ("search_outbox", "versions", "file_problems", "sources", "api_tokens", "users"):
-        op.drop_table(table)
