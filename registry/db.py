@@ -142,7 +142,8 @@ events = sa.Table(
     sa.Column("at", sa.DateTime, nullable=False),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     sa.Column("kind", sa.String(16), nullable=False,
-              comment="published, moved, withdrawn, returned, yanked, restored, deprecated, purged"),
+              comment="published, moved, withdrawn, returned, yanked, restored, deprecated or "
+                      "purged"),
     sa.Column("type", sa.String(16), nullable=False),
     sa.Column("name", sa.String(255), nullable=False),
     sa.Column("version", sa.String(255), nullable=False),
