@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from registry import visibility
 from registry.db import search_outbox, sources, versions
-from registry.search import Document, Hit, SearchIndex, document_id
+from registry.hits import Hit
+from registry.search import Document, SearchIndex, document_id
 
 BATCH = 1000
 

@@ -16,7 +16,7 @@ import threading
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Collection, Iterable, Iterator, Mapping
+from typing import Any, Collection, Iterable, Iterator
 
 from whoosh import fields, index
 from whoosh.query import Or, Term
@@ -26,6 +26,8 @@ from whoosh.writing import IndexWriter
 from registry import visibility
 from registry.component import Component, parse, uris_of
 from registry.errors import ComponentError, RegistryError
+from registry.hits import Completion, Hit, Page
+from registry.query import All, Clause, Words
 from registry.ranking import Indexed, Ranking
 from registry.tokens import index_words, squash
 
@@ -45,39 +47,6 @@ _BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, LookupError, Attr
            ReaderClosed)
 _SCHEMA = fields.Schema(id=fields.ID(unique=True), words=fields.TEXT(phrase=False),
                         card=fields.STORED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One component on a list page. `updated` is ISO 8601; `score` is 0 where nothing is asked."""
-
-    source: str
-    type: str
-    name: str
-    version: str
-    contributor: str
-    description: str
-    reference: str
-    updated: str
-    score: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """One page of what was found.
-
-    `total` counts all hits of the chosen types, `facets` those of every type. `suggestions` are
-    queries that find something where this one does not. `is_ready` False: there is no index yet;
-    the sync process makes one.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    total: int = 0
-    facets: Mapping[str, int]
-    page: int
-    page_size: int
-    suggestions: tuple[str, ...] = ()
-    is_ready: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +78,17 @@ class SearchIndex:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def search(self, query: str, *, types: Collection[str] = (), page: int = 1,
-               page_size: int = 20, user_id: int | None = None) -> Page:
-        """The components that have every word of `query`, best first.
+    def search(self, query: str | Clause, *, types: Collection[str] = (), sort: str = "relevance",
+               page: int = 1, page_size: int = 20, user_id: int | None = None,
+               explain: bool = False) -> Page:
+        """The components that a query asks for, best first, or by another of SORTS.
 
+        A text asks for every word in it; filters and the rest of the syntax come as a clause.
         An empty query lists all, newest first. A name that is the query comes first; the last
         word may be unfinished. `types` empty: of every type. `page` counts from 1. Never raises.
         """
+        if not isinstance(query, str):
+            query = _text_of(query)
         empty = Page(facets={}, page=max(1, page), page_size=min(max(1, page_size), MAX_PAGE_SIZE),
                      is_ready=False)
         audiences = visibility.audiences(user_id)
@@ -129,6 +102,16 @@ class SearchIndex:
                     self._opened = None
             self._complain()
         return empty
+
+    def complete(self, prefix: str, *, limit: int = 8, user_id: int | None = None
+                 ) -> list[Completion]:
+        """Names that begin so, then names of which a part begins so; never raises."""
+        hits = self.search(prefix, page_size=limit, user_id=user_id).hits
+        return [Completion(type=hit.type, name=hit.name) for hit in hits]
+
+    def nearest(self, name: str, type: str = "", *, user_id: int | None = None) -> list[str]:
+        """Names like this one, nearest first; `type` empty: of every type. Never raises."""
+        return list(self.search(name, types=(type,) if type else (), user_id=user_id).suggestions)
 
     def is_sound(self) -> bool:
         """Whether there is an index and no reader found it damaged; a look at the folder alone."""
@@ -244,7 +227,7 @@ class _Opened:
         best = ranking.best(query, chosen, end - empty.page_size, end)
         return replace(
             empty, hits=tuple(self._hit(number, chosen[number]) for number in best),
-            total=len(chosen), facets=ranking.facets(found), is_ready=True,
+            total=len(chosen), facets={"type": ranking.facets(found)}, is_ready=True,
             suggestions=() if found else ranking.suggest(query, audiences))
 
     def _hit(self, number: int, score: float) -> Hit:
@@ -316,6 +299,11 @@ def _texts(component: Component) -> Iterator[str]:
     for task in component.tasks:
         yield task["role"]
         yield from map(str, task["command"])
+
+
+def _text_of(query: Clause) -> str:
+    clauses = query.clauses if isinstance(query, All) else (query,)
+    return " ".join(clause.text for clause in clauses if isinstance(clause, Words))
 
 
 def _shortened(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from registry.component import parse
 from registry.errors import ComponentError, NotFoundError
-from registry.search import Hit
+from registry.hits import Hit
 from registry.views import api_models as models
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
@@ -23,7 +23,7 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
     page = services().search.search(query.q, types=tuple(query.type), page=query.page,
                                     page_size=query.page_size, user_id=viewer_id())
     return {"total": page.total, "page": page.page, "page_size": page.page_size,
-            "facets": dict(page.facets), "suggestions": list(page.suggestions),
+            "facets": dict(page.facets.get("type", {})), "suggestions": list(page.suggestions),
             "components": [_hit_json(hit) for hit in page.hits]}
 
 

@@ -34,7 +34,8 @@ def index() -> ResponseReturnValue:
         return redirect(url_for("marketplace.index", q=query or None, type=type_name or None))
     return render_template(
         "marketplace/index.html", query=query, chosen=types[0] if types else "", page=page,
-        types=TYPES, last=-(-page.total // PAGE_SIZE), all_count=sum(page.facets.values()))
+        types=TYPES, last=-(-page.total // PAGE_SIZE),
+        all_count=sum(page.facets.get("type", {}).values()))
 
 
 @blueprint.get("/c/<type_name>/<path:rest>")

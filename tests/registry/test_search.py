@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry.errors import RegistryError
-from registry.search import Document, Hit, SearchIndex
+from registry.hits import Hit
+from registry.search import Document, SearchIndex
 from registry.tokens import STOP_WORDS, fold, index_words, query_words, squash
 from tests.registry.marketplace import data
 
@@ -144,7 +145,7 @@ def test_the_exact_name_comes_first_however_often_others_say_it(index):
 def test_types_narrow_the_hits_but_not_the_facets(filled):
     page = filled.search("cifar10", types=("job",))
     assert ([hit.name for hit in page.hits], page.total) == (["tensorflow_cifar10"], 1)
-    assert page.facets == {"data": 1, "job": 1}
+    assert page.facets["type"] == {"data": 1, "job": 1}
     assert filled.search("", types=("nothing",)).total == 0
 
 
@@ -152,7 +153,7 @@ def test_an_empty_query_lists_all_newest_first(filled):
     page = filled.search("  ", page_size=3)
     assert [hit.name for hit in page.hits] == ["Café-crème", "the", "trainer"]
     assert page.total == 8
-    assert page.facets == {"data": 3, "dockerimage": 1, "job": 3, "script": 1}
+    assert page.facets["type"] == {"data": 3, "dockerimage": 1, "job": 3, "script": 1}
 
 
 def test_a_hit_has_all_that_a_list_shows(filled):
@@ -191,7 +192,7 @@ def test_where_nothing_is_found_a_near_query_is_suggested(filled, query, suggest
 
 def test_nonsense_finds_and_suggests_nothing(filled):
     page = filled.search("xqzzw vbnmq")
-    assert (page.hits, page.total, page.facets, page.suggestions) == ((), 0, {}, ())
+    assert (page.hits, page.total, page.facets, page.suggestions) == ((), 0, {"type": {}}, ())
 
 
 def test_an_endless_query_is_answered_in_no_time(filled):
@@ -229,7 +230,7 @@ def test_who_belongs_to_no_audience_sees_nothing(index, monkeypatch):
     assert names(index) == ["open"]
     monkeypatch.setattr("registry.visibility.audiences", lambda user_id: frozenset())
     page = index.search("")
-    assert (page.total, page.facets, index.search("hiden").suggestions) == (0, {}, ())
+    assert (page.total, page.facets, index.search("hiden").suggestions) == (0, {"type": {}}, ())
 
 
 def test_what_one_may_not_see_does_not_change_what_is_found(index):
