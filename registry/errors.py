@@ -77,3 +77,8 @@ class ConflictError(RegistryError):
 class RunnerUnavailableError(RegistryError):
     code = "RunnerUnavailable"
     status = 503
+
+
+class DatabaseUnavailableError(RegistryError):
+    code = "DatabaseUnavailable"
+    status = 503
