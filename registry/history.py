@@ -32,6 +32,7 @@ class Version:
     position: int
     is_latest: bool = False
     is_present: bool = False
+    is_moved: bool = False
     component: Component | None = None
 
     @property
@@ -136,7 +137,7 @@ class History:
             self._keep(Version(
                 type=component.type, name=component.name, version=component.version, blob=blob,
                 commit=commit.id, committed_at=commit.committed_at, path=path,
-                position=self._position, component=component))
+                position=self._position, is_moved=self._is_taken(component), component=component))
             return
         known.position = self._position
         if known.path != path or id(known) in self._unmet:
@@ -144,6 +145,12 @@ class History:
             known.component = component
             self._by_place[path, blob] = known
         self._unmet.discard(id(known))
+
+    def _is_taken(self, component: Component) -> bool:
+        """Whether this version was recorded before, with other bytes that keep serving."""
+        known = self._by_key.get((component.type, component.name), ())
+        return bool(component.version) and any(
+            version.version == component.version for version in known)
 
     def _keep(self, version: Version) -> None:
         self.versions.append(version)
@@ -218,12 +225,15 @@ def _number(version: str) -> semver.Version | None:
 
 
 def _latest(versions: Iterable[Version]) -> Version:
-    """The newest that is no pre-release; the newest at all where each is one."""
+    """The newest that is no pre-release; the newest at all where each is one.
+
+    A moved one is never it: what its version was first keeps serving.
+    """
     def order(version: Version) -> tuple[bool, tuple[int, semver.Version | str, int]]:
         number = _number(version.version)
         is_release = number is None or not number.prerelease
         return is_release, version_order(version.version, version.position)
-    return max(versions, key=order)
+    return max((version for version in versions if not version.is_moved), key=order)
 
 
 def _misnamed(component: Component, path: str) -> Problem:

@@ -3,19 +3,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import sqlalchemy as sa
 
 from registry.commits import Commit
 from registry.component import Component
-from registry.db import file_problems, search_outbox, sources, versions
+from registry.db import events, file_problems, search_outbox, sources, versions
 from registry.errors import NotFoundError, Problem
 from registry.history import FileProblem, History, Version
 from registry.source import Source
 
 _STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
-          "position", "is_latest", "is_present")
+          "position", "is_latest", "is_present", "is_moved")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,7 @@ class Ledger:
                        if version.id is None or _is_changed(version, before[version.id])]
             _write_versions(connection, source.id, changed)
             _write_problems(connection, source.id, history.problems.values())
+            _write_events(connection, source.id, list(_events(changed, before)))
             keys = {version.key for version in changed}
             if keys:
                 connection.execute(search_outbox.insert(), [
@@ -94,6 +95,40 @@ def _write_versions(connection: sa.Connection, source_id: int, changed: list[Ver
             content = _content(version.component) if version.component else {}
             connection.execute(versions.update().where(versions.c.id == version.id)
                                .values({**_state(version), **content}))
+
+
+def _events(changed: list[Version],
+            before: Mapping[int, sa.Row[Any]]) -> Iterator[dict[str, str]]:
+    """What readers of the catalog hear of: new versions, and components that went or came back."""
+    for version in changed:
+        if version.id is None:
+            yield _moved(version) if version.is_moved else _event(
+                version, "published", f"First seen at commit {version.commit[:12]}.")
+    were_present = {(row.type, row.name) for row in before.values() if row.is_present}
+    were_known = {(row.type, row.name) for row in before.values()}
+    for key, version in {version.key: version for version in changed}.items():
+        if version.is_present and key in were_known - were_present:
+            yield _event(version, "returned", f"{version.path} is in the source again.")
+        if key in were_present and not version.is_present:
+            yield _event(version, "withdrawn", f"{version.path} is not in the source any more.")
+
+
+def _moved(version: Version) -> dict[str, str]:
+    return _event(version, "moved", (
+        f"Commit {version.commit[:12]} has other bytes under {version.version}. What was recorded "
+        "first keeps serving; give changed files a version of their own."))
+
+
+def _event(version: Version, kind: str, detail: str) -> dict[str, str]:
+    return {"kind": kind, "type": version.type, "name": version.name,
+            "version": version.version, "detail": detail}
+
+
+def _write_events(connection: sa.Connection, source_id: int, found: list[dict[str, str]]) -> None:
+    if found:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        connection.execute(events.insert(), [
+            {"at": now, "source_id": source_id, **event} for event in found])
 
 
 def _write_problems(connection: sa.Connection, source_id: int,

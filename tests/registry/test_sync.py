@@ -3,7 +3,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from registry import db
 from registry.errors import NotFoundError
 from registry.outbox import Outbox
 from tests.registry.marketplace import Marketplace, data, image
@@ -28,6 +30,13 @@ def problem(market, path):
     """The sentences about one file."""
     found = [each for each in market.catalog.problems(1) if each.path == path]
     return [each.message for file in found for each in file.problems]
+
+
+def events(market):
+    """What happened to which version, in its order."""
+    with market.engine.connect() as connection:
+        rows = connection.execute(sa.select(db.events).order_by(db.events.c.id))
+        return [(row.kind, row.name, row.version) for row in rows]
 
 
 # --- the three kinds of sources -----------------------------------------------------------------
@@ -173,23 +182,48 @@ def test_a_version_keeps_the_first_commit_that_had_its_bytes(market, origin):
     assert market.catalog.get("a@1.0.0").commit == first
 
 
-def test_the_same_version_with_other_bytes_is_served_as_it_stands_last(market, origin):
+def test_the_same_version_with_other_bytes_is_moved_and_the_first_keeps_serving(market, origin):
     old = origin.commit({"data/a.yaml": data("a", description="old")})
     new = origin.commit({"data/a.yaml": data("a", description="new")})
     market.add(origin.path)
     market.run()
-    assert market.catalog.get("a@1.0.0").description == "new"
+    assert {entry.commit: entry.is_moved for entry in market.catalog.versions("data", "a")} == {
+        old: False, new: True}
+    assert market.catalog.get("a").description == "old"
     assert market.catalog.get(f"a@{old[:7]}").description == "old"
     assert market.catalog.get(f"a@{new}").description == "new"
+    assert market.catalog.get("a").is_present
 
 
-def test_bytes_that_come_back_are_served_again(market, origin):
+def test_bytes_that_come_back_are_no_entry_of_their_own(market, origin):
     market.add(origin.path)
     for text in ("old", "new", "old"):
         origin.commit({"data/a.yaml": data("a", description=text)})
         market.run()
-    assert market.catalog.get("a@1.0.0").description == "old"
+    assert market.catalog.get("a").description == "old"
     assert len(market.catalog.versions("data", "a")) == 2
+
+
+def test_files_without_a_version_are_never_moved_and_the_newest_is_the_latest(market, origin):
+    market.add(origin.path)
+    for text in ("old", "new", "old"):
+        origin.commit({"data/a.yaml": data("a", "", description=text)})
+        market.run()
+        assert market.catalog.get("a").description == text
+    assert [entry.is_moved for entry in market.catalog.versions("data", "a")] == [False, False]
+
+
+def test_what_happens_to_versions_is_told_as_events(market, origin):
+    market.add(origin.path)
+    for files in ({"data/a.yaml": data("a"), "data/b.yaml": data("b")},
+                  {"data/a.yaml": data("a", description="other")},
+                  {"data/a.yaml": "broken: [", "data/b.yaml": None},
+                  {"data/b.yaml": data("b", "1.1.0")}):
+        origin.commit(files)
+        market.run()
+    assert events(market) == [
+        ("published", "a", "1.0.0"), ("published", "b", "1.0.0"), ("moved", "a", "1.0.0"),
+        ("withdrawn", "b", "1.0.0"), ("published", "b", "1.1.0"), ("returned", "b", "1.1.0")]
 
 
 def test_files_beside_a_component_are_read_at_the_last_commit_that_still_had_it(market, origin):
