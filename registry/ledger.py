@@ -1,18 +1,19 @@
 """What a sync writes: a source's versions and problems, in one transaction with their outbox."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import sqlalchemy as sa
 
 from registry.commits import Commit
-from registry.component import Component
-from registry.db import events, file_problems, search_outbox, sources, versions
+from registry.component import Component, parse
+from registry.db import events, file_problems, search_outbox, sources, uses, versions
 from registry.errors import NotFoundError, Problem
 from registry.history import FileProblem, History, Version
 from registry.source import Source
+from registry.uses import Use, uses_of
 
 _STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
           "position", "is_latest", "is_present", "is_moved")
@@ -54,6 +55,7 @@ class Ledger:
             changed = [version for version in history.versions
                        if version.id is None or _is_changed(version, before[version.id])]
             _write_versions(connection, source.id, changed)
+            _write_uses(connection, source.id, [each for each in changed if each.component])
             _write_problems(connection, source.id, history.problems.values())
             _write_events(connection, source.id, list(_events(changed, before)))
             keys = {version.key for version in changed}
@@ -95,6 +97,28 @@ def _write_versions(connection: sa.Connection, source_id: int, changed: list[Ver
             content = _content(version.component) if version.component else {}
             connection.execute(versions.update().where(versions.c.id == version.id)
                                .values({**_state(version), **content}))
+
+
+def _write_uses(connection: sa.Connection, source_id: int, read: list[Version]) -> None:
+    """What those versions use that this sync has read: new ones, and files at a new place."""
+    if not read:
+        return
+    known = [{"known": version.id} for version in read if version.id is not None]
+    if known:
+        connection.execute(uses.delete().where(uses.c.version_id == sa.bindparam("known")), known)
+    ids = {tuple(row[1:]): row.id for row in connection.execute(sa.select(
+        versions.c.id, versions.c.type, versions.c.name, versions.c.version, versions.c.blob).where(
+            versions.c.source_id == source_id))}
+    rows = [{"version_id": ids[(*version.key, version.version, version.blob)], **asdict(use)}
+            for version in read for use in _uses(version)]
+    if rows:
+        connection.execute(uses.insert(), rows)
+
+
+def _uses(version: Version) -> tuple[Use, ...]:
+    """Its text is read once more: a history keeps no documents, which are large."""
+    assert version.component is not None
+    return uses_of(parse(version.component.text), version.path)
 
 
 def _events(changed: list[Version],
