@@ -44,7 +44,7 @@ class Settings:
     """
 
     home: Path
-    database_url: str
+    database_url: str = field(repr=False)
     runner_url: str
     runner_token: Secret | None = field(default=None)
     host: str = "127.0.0.1"

@@ -8,7 +8,33 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import event
 
-from registry.errors import RegistryError
+from registry.errors import DatabaseUnavailableError, RegistryError
+
+CONNECT_TIMEOUT_S = "10"
+NUL_SIGN = "\N{SYMBOL FOR NULL}"
+
+
+class Text(sa.types.TypeDecorator[str]):
+    """Text that both databases compare and order byte by byte; PostgreSQL's locale has no say.
+
+    PostgreSQL cannot hold NUL, so it becomes ␀ in both.
+    """
+
+    impl = sa.String
+    cache_ok = True
+
+    def __init__(self, length: int | None = None) -> None:
+        super().__init__(length)
+        self.length = length
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[str]:
+        collation = "C" if dialect.name == "postgresql" else None
+        kind = sa.String if self.length else sa.Text
+        return kind(self.length, collation)
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        return value.replace("\0", NUL_SIGN) if value else value
+
 
 metadata = sa.MetaData(naming_convention={
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -20,8 +46,8 @@ metadata = sa.MetaData(naming_convention={
 users = sa.Table(
     "users", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(255), nullable=False, unique=True),
-    sa.Column("password_hash", sa.Text, nullable=False),
+    sa.Column("name", Text(255), nullable=False, unique=True),
+    sa.Column("password_hash", Text, nullable=False),
     sa.Column("is_admin", sa.Boolean, nullable=False),
     sa.Column("session_epoch", sa.Integer, nullable=False,
               comment="counted up to end every session of the user"),
@@ -32,8 +58,8 @@ api_tokens = sa.Table(
     "api_tokens", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("user_id", sa.ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("token_hash", sa.String(64), nullable=False, unique=True, comment="SHA-256, hex"),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("token_hash", Text(64), nullable=False, unique=True, comment="SHA-256, hex"),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.Column("last_used_at", sa.DateTime),
 )
@@ -41,20 +67,20 @@ api_tokens = sa.Table(
 sources = sa.Table(
     "sources", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(255), nullable=False, unique=True),
-    sa.Column("kind", sa.String(16), nullable=False, comment="local"),
-    sa.Column("location", sa.Text, nullable=False, comment="absolute path of the folder"),
+    sa.Column("name", Text(255), nullable=False, unique=True),
+    sa.Column("kind", Text(16), nullable=False, comment="local"),
+    sa.Column("location", Text, nullable=False, comment="absolute path of the folder"),
     sa.Column("owner_id", sa.ForeignKey("users.id"), comment="None: the bundled source"),
-    sa.Column("head", sa.String(40),
+    sa.Column("head", Text(40),
               comment="commit that the catalog shows; None before the first sync"),
     sa.Column("commits", sa.Integer, nullable=False,
               comment="length of the history at that sync; a deepened shallow clone shows by it"),
     sa.Column("synced_at", sa.DateTime),
-    sa.Column("sync_error", sa.Text,
+    sa.Column("sync_error", Text,
               comment="why the last sync failed as a whole; None when it did not"),
     sa.Column("sub_paths", sa.JSON, nullable=False, server_default="[]",
               comment="folders below which components are looked for; empty: everywhere"),
-    sa.Column("tag_prefix", sa.String(255),
+    sa.Column("tag_prefix", Text(255),
               comment="tags that begin so name versions too; None: tags are not read"),
     sa.Column("sync_requested_at", sa.DateTime, comment="someone asked for a sync now"),
     sa.Column("created_at", sa.DateTime, nullable=False),
@@ -65,22 +91,22 @@ versions = sa.Table(
     "versions", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("version", sa.String(255), nullable=False,
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("version", Text(255), nullable=False,
               comment="as written; empty where the file has none"),
-    sa.Column("commit", sa.String(40), nullable=False,
+    sa.Column("commit", Text(40), nullable=False,
               comment="the first commit that had these bytes"),
     sa.Column("committed_at", sa.DateTime, nullable=False),
-    sa.Column("path", sa.Text, nullable=False),
-    sa.Column("blob", sa.String(40), nullable=False),
-    sa.Column("last_commit", sa.String(40),
+    sa.Column("path", Text, nullable=False),
+    sa.Column("blob", Text(40), nullable=False),
+    sa.Column("last_commit", Text(40),
               comment="the last commit that had these bytes at this path; None: the head has them"),
     sa.Column("position", sa.Integer, nullable=False,
               comment="order in the source's history of when these bytes last came in"),
-    sa.Column("text", sa.Text, nullable=False, comment="the frozen YAML"),
-    sa.Column("contributor", sa.Text, nullable=False),
-    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("text", Text, nullable=False, comment="the frozen YAML"),
+    sa.Column("contributor", Text, nullable=False),
+    sa.Column("description", Text, nullable=False),
     sa.Column("warnings", sa.JSON, nullable=False),
     sa.Column("is_latest", sa.Boolean, nullable=False),
     sa.Column("is_present", sa.Boolean, nullable=False, comment="still in the source at its head"),
@@ -88,7 +114,7 @@ versions = sa.Table(
               comment="this version was recorded before with other bytes, which keep serving"),
     sa.Column("tags", sa.JSON, nullable=False, server_default="[]",
               comment="the source's tags that name this version"),
-    sa.Column("readme", sa.Text, nullable=False, server_default="",
+    sa.Column("readme", Text, nullable=False, server_default="",
               comment="the README beside the file as of `commit`; empty: there is none"),
     sa.UniqueConstraint("source_id", "type", "name", "version", "blob"),
     sa.Index("ix_versions_type_name", "type", "name"),
@@ -99,8 +125,8 @@ file_problems = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"),
               nullable=False, index=True),
-    sa.Column("path", sa.Text, nullable=False),
-    sa.Column("commit", sa.String(40), nullable=False),
+    sa.Column("path", Text, nullable=False),
+    sa.Column("commit", Text(40), nullable=False),
     sa.Column("problems", sa.JSON, nullable=False, comment="Problem.as_json of each"),
 )
 
@@ -108,13 +134,13 @@ marks = sa.Table(
     "marks", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("version", sa.String(255), nullable=False,
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("version", Text(255), nullable=False,
               comment="the version that is meant; empty: every version of the component"),
-    sa.Column("kind", sa.String(16), nullable=False, comment="yanked or deprecated"),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("successor", sa.Text, nullable=False,
+    sa.Column("kind", Text(16), nullable=False, comment="yanked or deprecated"),
+    sa.Column("reason", Text, nullable=False),
+    sa.Column("successor", Text, nullable=False,
               comment="a reference to use instead; empty where there is none"),
     sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
     sa.Column("created_at", sa.DateTime, nullable=False),
@@ -125,12 +151,12 @@ purges = sa.Table(
     "purges", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("version", sa.String(255), nullable=False),
-    sa.Column("blob", sa.String(40), nullable=False,
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("version", Text(255), nullable=False),
+    sa.Column("blob", Text(40), nullable=False,
               comment="the bytes that are gone and never come back in"),
-    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("reason", Text, nullable=False),
     sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.UniqueConstraint("source_id", "type", "name", "version", "blob"),
@@ -141,13 +167,13 @@ events = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.DateTime, nullable=False),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False,
+    sa.Column("kind", Text(16), nullable=False,
               comment="published, moved, withdrawn, returned, yanked, restored, deprecated or "
                       "purged"),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("version", sa.String(255), nullable=False),
-    sa.Column("detail", sa.Text, nullable=False, comment="a sentence for people; may be empty"),
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("version", Text(255), nullable=False),
+    sa.Column("detail", Text, nullable=False, comment="a sentence for people; may be empty"),
     sa.Index("ix_events_type_name", "type", "name"),
     sqlite_autoincrement=True,  # a reader who knows the last id finds what is newer
 )
@@ -157,26 +183,27 @@ uses = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("version_id", sa.ForeignKey("versions.id", ondelete="CASCADE"),
               nullable=False, index=True),
-    sa.Column("kind", sa.String(16), nullable=False,
+    sa.Column("kind", Text(16), nullable=False,
               comment="reference, image, data or script: how it is used"),
-    sa.Column("target_type", sa.String(16), nullable=False, comment="empty where it is not said"),
-    sa.Column("target", sa.Text, nullable=False,
+    sa.Column("target_type", Text(16), nullable=False, comment="empty where it is not said"),
+    sa.Column("target", Text, nullable=False,
               comment="of a reference: the name; else the URI in its plain form"),
-    sa.Column("target_source", sa.String(255), nullable=False, comment="empty where not said"),
-    sa.Column("target_version", sa.String(255), nullable=False,
+    sa.Column("target_source", Text(255), nullable=False, comment="empty where not said"),
+    sa.Column("target_version", Text(255), nullable=False,
               comment="as written: a version, a range, a commit; empty: the latest"),
-    sa.Index("ix_uses_kind_target", "kind", "target"),
+    # A URI may be longer than what a row of PostgreSQL's usual index takes.
+    sa.Index("ix_uses_target", "target", postgresql_using="hash"),
 )
 
 runs = sa.Table(
     "runs", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("job_id", sa.String(64), nullable=False),
+    sa.Column("job_id", Text(64), nullable=False),
     sa.Column("user_id", sa.ForeignKey("users.id", ondelete="SET NULL")),
     sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("version", sa.String(255), nullable=False),
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
+    sa.Column("version", Text(255), nullable=False),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.UniqueConstraint("job_id", "source_id", "type", "name"),
     sa.Index("ix_runs_source_id_type_name", "source_id", "type", "name"),
@@ -186,8 +213,8 @@ runs = sa.Table(
 search_outbox = sa.Table(
     "search_outbox", metadata,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("type", sa.String(16), nullable=False),
-    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("type", Text(16), nullable=False),
+    sa.Column("name", Text(255), nullable=False),
     sa.Column("source_id", sa.Integer, nullable=False),
 )
 
@@ -195,22 +222,60 @@ search_outbox = sa.Table(
 def create_engine(url: str) -> sa.Engine:
     """Open the database; SQLite gets write-ahead logging, foreign keys and a 10 s busy timeout.
 
-    Raises RegistryError where its driver is missing.
+    No message of it holds the password or what was to be written. Raises RegistryError where its
+    driver is missing or the URL cannot be read; DatabaseUnavailableError comes from whatever uses
+    the engine while a PostgreSQL server does not answer.
     """
+    is_sqlite = url.startswith("sqlite")
     try:
-        engine = sa.create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
-    except (ImportError, sa.exc.ArgumentError) as error:
+        parts = sa.make_url(url)
+        if not is_sqlite and "connect_timeout" not in parts.query:
+            parts = parts.update_query_dict({"connect_timeout": CONNECT_TIMEOUT_S})
+        engine = sa.create_engine(parts, pool_pre_ping=not is_sqlite, hide_parameters=True)
+    except (ImportError, sa.exc.NoSuchModuleError) as error:
         raise RegistryError(
             f"The database of PAISHARE_DATABASE_URL cannot be opened: {error}. Is its driver "
-            "installed beside PAIShare? For PostgreSQL: pip install 'psycopg[binary]', and a URL "
-            "that begins with postgresql+psycopg://.") from error
-    if engine.dialect.name == "sqlite":
-        @event.listens_for(engine, "connect")
-        def set_pragmas(connection, _record):  # type: ignore[no-untyped-def]
-            for pragma in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=10000",
-                           "synchronous=NORMAL"):
-                connection.execute(f"PRAGMA {pragma}")
+            "installed beside PAIShare? For PostgreSQL: pip install 'paishare[postgres]', and a "
+            "URL that begins with postgresql+psycopg://.") from error
+    except (ValueError, sa.exc.ArgumentError):
+        raise unreadable() from None  # its text may quote a part of the password
+    if "@" in (parts.host or ""):
+        raise unreadable()
+    (_on_sqlite if is_sqlite else _on_server)(engine)
     return engine
+
+
+def unreadable() -> RegistryError:
+    return RegistryError(
+        "PAISHARE_DATABASE_URL cannot be read. Write it as postgresql+psycopg://user:password@host"
+        ":5432/database, with every special character of the password as %XX: @ is %40, / is %2F.")
+
+
+def _on_sqlite(engine: sa.Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def set_pragmas(connection, _record):  # type: ignore[no-untyped-def]
+        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=10000",
+                       "synchronous=NORMAL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+
+def _on_server(engine: sa.Engine) -> None:
+    """A server that is away is an error of its own, not a fault of the program."""
+    @event.listens_for(engine, "handle_error")
+    def name_it(context: sa.ExceptionContext) -> None:
+        is_away = context.connection is None or context.is_disconnect
+        if is_away and not context.is_pre_ping:
+            raise DatabaseUnavailableError(
+                f"The database {place(engine.url)} does not answer: "
+                f"{_first_line(context.original_exception)}. Is its server running, and may "
+                "PAIShare log in there? Nothing was changed; try again in a moment."
+                ) from context.original_exception
+
+
+def place(url: sa.URL) -> str:
+    """Where a database is, as a message may tell it."""
+    query = {name: value for name, value in url.query.items() if name in ("host", "port")}
+    return url.set(query=query).render_as_string(hide_password=True)
 
 
 def upgrade(engine: sa.Engine) -> None:
@@ -225,7 +290,11 @@ def upgrade(engine: sa.Engine) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except sa.exc.DBAPIError as error:
-        cause = str(error.orig).splitlines()[0]
         raise RegistryError(
-            f"The database {engine.url} cannot be used: {cause}. Is it there, may it be written, "
-            "and has its disk room? PAISHARE_HOME or PAISHARE_DATABASE_URL names it.") from error
+            f"The database {place(engine.url)} cannot be used: {_first_line(error.orig)}. Is it "
+            "there, may it be written, and has its disk room? PAISHARE_HOME or "
+            "PAISHARE_DATABASE_URL names it.") from error
+
+
+def _first_line(error: BaseException | None) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

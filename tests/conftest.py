@@ -3,8 +3,14 @@ import sys
 
 import pytest
 
+from tests import postgresql as pg
 from tests.functional import product
 from tests.functional.runner_process import ROOT
+from tests.postgresql import database_url, databases, postgresql  # noqa: F401
+
+
+def pytest_report_header():
+    return [] if pg.programs() else [f"{pg.MISSING}. The tests that need it are skipped."]
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,11 @@ from registry.sync import Sync, SyncReport
 
 
 class Marketplace:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, database_url: str | None = None) -> None:
+        """`database_url` None: SQLite in `home`."""
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
-        self.engine = db.create_engine(f"sqlite:///{home}/registry.db")
+        self.engine = db.create_engine(database_url or f"sqlite:///{home}/registry.db")
         db.upgrade(self.engine)
         self.catalog = Catalog(self.engine, home / "git")
         self.index = SearchIndex(home / "search")

@@ -81,7 +81,8 @@ def test_two_processes_that_start_together_agree_on_the_key(tmp_path):
 
 def test_a_secret_shows_itself_only_when_asked():
     secret = Secret("hunter2")
-    found = settings(PAISHARE_RUNNER_TOKEN="hunter2")
+    found = settings(PAISHARE_RUNNER_TOKEN="hunter2",
+                     PAISHARE_DATABASE_URL="postgresql+psycopg://ann:hunter2@host/registry")
     for text in (repr(secret), str(secret), f"{secret}", f"{secret!r}", repr(found), "%s" % secret):
         assert "hunter2" not in text and "…" in text
     assert found.runner_token == secret and secret.reveal() == "hunter2"
