@@ -10,12 +10,14 @@ from registry import db
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.config import PACKAGE, Settings
+from registry.feeds import Feeds
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
 from registry.views import (
     api_docs,
     auth,
     errors,
+    feeds,
     jobs,
     marketplace,
     security,
@@ -45,7 +47,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text):
         part.register(app)
-    for page in (marketplace, submit, jobs, sources, settings, api_docs):
+    for page in (feeds, marketplace, submit, jobs, sources, settings, api_docs):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
@@ -59,5 +61,6 @@ def services_of(found: Settings) -> Services:
     engine = db.create_engine(found.database_url)
     return Services(
         accounts=Accounts(engine), catalog=Catalog(engine, found.git_dir),
+        feeds=Feeds(engine),
         search=SearchIndex(found.search_dir),
         runner=RunnerClient(found.runner_url, found.runner_token))

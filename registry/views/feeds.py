@@ -1,0 +1,136 @@
+"""Atom feeds: what is new of a component, of a contributor, of a query."""
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+from flask import Blueprint, Response, request, url_for
+
+from registry.component import TYPES
+from registry.errors import NotFoundError
+from registry.feeds import News
+from registry.views.auth import viewer_id
+from registry.views.services import services
+from registry.views.text import iso
+
+ATOM = "http://www.w3.org/2005/Atom"
+SINCE = 2026  # the year in which these ids begin, as RFC 4151 wants one
+MAX_QUERY = 200
+MAX_FOUND = 100
+EMPTY = datetime(1970, 1, 1)
+TITLES = {"published": "{} is published", "moved": "{} was changed without a new number",
+          "withdrawn": "{} is withdrawn", "returned": "{} is back", "yanked": "{} is yanked",
+          "restored": "{} is restored", "deprecated": "{} is deprecated",
+          "purged": "{} is removed for good"}
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+blueprint = Blueprint("feeds", __name__)
+
+
+@blueprint.get("/c/<type_name>/<name>/feed.atom")
+def component(type_name: str, name: str) -> Response:
+    source = request.args.get("source") or None
+    news = services().feeds.of_component(type_name, name, source, user_id=viewer_id())
+    if not news and not services().catalog.versions(type_name, name, source, user_id=viewer_id()):
+        raise NotFoundError(f"There is no component {type_name}/{name}, so it has no feed. "
+                            "Search the marketplace for its name.")
+    page = url_for("marketplace.show", type_name=type_name, rest=name, source=source,
+                   _external=True)
+    return _feed(f"{type_name}/{name}", page, news)
+
+
+@blueprint.get("/by/<path:contributor>/feed.atom")
+def contributor(contributor: str) -> Response:
+    news = services().feeds.of_contributor(contributor, user_id=viewer_id())
+    if not news:
+        raise NotFoundError(f"No component is signed by {contributor[:200]!r}, so there is no feed "
+                            "of that name. It must be written as on the component's page.")
+    page = url_for("marketplace.index", q=contributor, _external=True)
+    return _feed(f"Components by {contributor}", page, news)
+
+
+@blueprint.get("/feed.atom")
+def query() -> Response:
+    text = request.args.get("q", "").strip()[:MAX_QUERY]
+    types = tuple(name for name in request.args.getlist("type") if name in TYPES)
+    page = url_for("marketplace.index", q=text or None, type=types[0] if types else None,
+                   _external=True)
+    if not text and not types:
+        return _feed("Everything new", page, services().feeds.newest(user_id=viewer_id()))
+    found = services().search.search(text, types=types, page=1, page_size=MAX_FOUND,
+                                     user_id=viewer_id())
+    news = services().feeds.of_components(
+        {(hit.source, hit.type, hit.name) for hit in found.hits}, user_id=viewer_id())
+    return _feed(f"Components found by {text or ' '.join(types)}", page, news)
+
+
+def _feed(title: str, page: str, news: list[News]) -> Response:
+    """The feed, or 304 for a reader who has it already."""
+    updated = max((each.at for each in news), default=EMPTY)
+    root = ElementTree.Element("feed", xmlns=ATOM)
+    _add(root, "id", f"tag:{_authority()},{SINCE}:{quote(_own_path())}")
+    _add(root, "title", f"{title} – PAIShare")
+    _add(root, "updated", iso(updated) or "")
+    _add(root, "link", rel="self", type="application/atom+xml", href=request.url)
+    _add(root, "link", rel="alternate", type="text/html", href=page)
+    _add(_add(root, "author"), "name", "PAIShare")
+    _add(root, "generator", "PAIShare")
+    for each in news:
+        _add_entry(root, each)
+    response = Response(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True),
+                        content_type="application/atom+xml; charset=utf-8")
+    response.last_modified = updated.replace(tzinfo=UTC)
+    response.add_etag()
+    response.make_conditional(request)
+    return response
+
+
+def _add_entry(root: ElementTree.Element, news: News) -> None:
+    entry = _add(root, "entry")
+    named = f"{news.type}/{news.name}" + (f"@{news.version}" if news.version else "")
+    _add(entry, "id", entry_id(news))
+    _add(entry, "title", TITLES.get(news.kind, "{}: " + news.kind).format(named))
+    _add(entry, "updated", iso(news.at) or "")
+    _add(entry, "published", iso(news.at) or "")
+    _add(entry, "link", rel="alternate", type="text/html", href=_page(news))
+    _add(_add(entry, "author"), "name", news.contributor or news.source)
+    _add(entry, "category", term=news.kind)
+    _add(entry, "category", term=news.type)
+    _add(entry, "content", "\n\n".join(filter(None, (news.detail, news.description))), type="text")
+
+
+def entry_id(news: News) -> str:
+    """The same wherever this event is read, under whatever address; another for every event."""
+    facts = (news.id, news.source, news.kind, news.type, news.name, news.version,
+             news.at.isoformat())
+    digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+    return f"tag:paishare,{SINCE}:event/{digest}"
+
+
+def _page(news: News) -> str:
+    """The page of exactly the version that the event is about, while that is known."""
+    is_by_number = news.version and news.kind != "moved" and not re.search(r"[\s@]", news.version)
+    version = news.version if is_by_number else news.commit[:12]
+    rest = f"{news.name}@{version}" if version else news.name
+    return url_for("marketplace.show", type_name=news.type, rest=rest, source=news.source,
+                   _external=True)
+
+
+def _authority() -> str:
+    """The name of this server as RFC 4151 can hold it."""
+    return re.sub("[^A-Za-z0-9.-]", "-", urlsplit(request.host_url).hostname or "paishare")
+
+
+def _own_path() -> str:
+    return request.full_path.rstrip("?")
+
+
+def _add(parent: ElementTree.Element, name: str, text: str = "",
+         **attributes: str) -> ElementTree.Element:
+    child = ElementTree.SubElement(parent, name, {
+        key: _NO_XML.sub("", value) for key, value in attributes.items()})
+    child.text = _NO_XML.sub("", text) or None
+    return child
