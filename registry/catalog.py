@@ -12,11 +12,11 @@ from typing import Any, Collection, Iterable, Sequence
 import sqlalchemy as sa
 
 from registry import visibility
-from registry.component_rules import REFERENCE
 from registry.db import file_problems, search_outbox, sources, versions
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
 from registry.git_store import GitStore
 from registry.history import FileProblem, version_order
+from registry.reference import REFERENCE
 from registry.source import LOCAL, Source
 
 LATEST = "latest"

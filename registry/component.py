@@ -8,12 +8,12 @@ from typing import Any, Collection, Mapping, NoReturn
 from registry.component_rules import (
     PLACEHOLDER,
     PREREQUISITE_TYPES,
-    REFERENCE,
     TYPES,
     check,
     nearest,
 )
 from registry.errors import ComponentError, Problem
+from registry.reference import REFERENCE
 from registry.yaml_nodes import MAX_BYTES, Path, component_error, in_order, path_text
 from registry.yaml_text import Document
 from registry.yaml_text import dump as dump_yaml

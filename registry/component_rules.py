@@ -13,14 +13,12 @@ from jsonschema.exceptions import ValidationError
 from referencing import Registry, Resource
 
 from registry.errors import Problem
+from registry.reference import REFERENCE
 from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
 
 TYPES = ("job", "data", "script", "dockerimage")
 PREREQUISITE_TYPES = ("data", "script", "storage", "dockerimage")
-REFERENCE = re.compile(
-    r"(?:(?P<source>[A-Za-z0-9._~/-]+):)?(?:(?P<type>[a-z]+)/)?"
-    r"(?P<name>(?!\.{1,2}(?:@|\Z))[A-Za-z0-9._~-]{1,255})(?:@(?P<version>[^\s@]{1,255}))?")
 DEFAULT_SHM_MB = 64
 MAX_CANDIDATES = 50
 MAX_LIST = 200  # the longest list that the schemas allow where rules look into it

@@ -7,9 +7,10 @@ from typing import Any, Mapping
 
 from registry.catalog import Catalog, Entry
 from registry.component import Component, parse
-from registry.component_rules import REFERENCE, type_of
+from registry.component_rules import type_of
 from registry.errors import ConflictError, NotFoundError
 from registry.inputs import Base
+from registry.reference import REFERENCE
 from registry.yaml_nodes import Path
 
 

@@ -12,7 +12,6 @@ from registry.component_rules import (
     DEFAULT_SHM_MB,
     PLACEHOLDER,
     PREREQUISITE_TYPES,
-    REFERENCE,
     at_key,
     at_value,
     check,
@@ -27,6 +26,7 @@ from registry.errors import (
 from registry.inputs import inputs_of
 from registry.placeholders import Substitution, effective_parameters
 from registry.prerequisites import Prerequisite, Prerequisites
+from registry.reference import REFERENCE
 from registry.yaml_nodes import Path, in_order, path_text, summary
 from registry.yaml_text import read
 from runner.spec import Image, Input, JobSpec, PortRequest, Resources, TaskRoleSpec

@@ -7,8 +7,9 @@ import click
 
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
-from registry.component_rules import REFERENCE, TYPES
+from registry.component_rules import TYPES
 from registry.errors import ConflictError, NotFoundError
+from registry.reference import REFERENCE
 from registry.terminal import Terminal, first_sentence, local_time
 
 

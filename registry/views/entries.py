@@ -6,8 +6,8 @@ from typing import Any
 
 from registry.catalog import Entry
 from registry.component import Component, parse, uris_of
-from registry.component_rules import REFERENCE
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
+from registry.reference import REFERENCE
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
