@@ -1,7 +1,6 @@
-"""Users, passwords and tokens, on a real database."""
-import sqlite3
-
+"""Users, passwords and tokens, on both databases."""
 import pytest
+import sqlalchemy as sa
 
 from registry import db
 from registry.accounts import Accounts
@@ -11,11 +10,16 @@ PASSWORD = "correct horse"
 
 
 @pytest.fixture
-def accounts(tmp_path):
-    engine = db.create_engine(f"sqlite:///{tmp_path}/registry.db")
+def engine(database_url):
+    engine = db.create_engine(database_url)
     db.upgrade(engine)
-    yield Accounts(engine)
+    yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def accounts(engine):
+    return Accounts(engine)
 
 
 @pytest.fixture
@@ -33,10 +37,11 @@ def test_any_other_pair_finds_nobody(accounts, ann, name, password):
     assert accounts.verify_password(name, password) is None
 
 
-def test_passwords_and_tokens_are_kept_as_hashes(accounts, ann, tmp_path):
+def test_passwords_and_tokens_are_kept_as_hashes(accounts, ann, engine):
     token = accounts.create_token(ann, "laptop")
-    rows = sqlite3.connect(tmp_path / "registry.db").iterdump()
-    text = "\n".join(rows)
+    with engine.connect() as connection:
+        rows = [connection.execute(sa.select(table)).all() for table in (db.users, db.api_tokens)]
+    text = str(rows)
     assert "$argon2id$" in text
     assert PASSWORD not in text and token not in text
 

@@ -6,10 +6,10 @@ from tests.registry.repository import Repository
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory, databases):
     """Two sources: `one` with several versions, `two` with a component of the same name."""
     folder = tmp_path_factory.mktemp("catalog")
-    market = Marketplace(folder / "home")
+    market = Marketplace(folder / "home", databases.new())
     one, two = Repository(folder / "one"), Repository(folder / "two")
     one.commit({"data/digits.yaml": data("digits"), "dockerimage/digits.yaml": image("digits"),
                 "data/only_here.yaml": data("only_here", "")})
@@ -24,8 +24,8 @@ def shared(tmp_path_factory):
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     yield market
     market.close()
 

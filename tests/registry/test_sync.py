@@ -15,8 +15,8 @@ OPENPAI = Path(__file__).parents[3] / "shared" / "data" / "openpai" / "marketpla
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     yield market
     market.close()
 
