@@ -31,7 +31,7 @@ image:
 	@$(BIN)/python -m runner build-image
 
 test:
-	@tools/setup.sh venv engine image-tools browser
+	@tools/setup.sh venv engine image-tools browser postgres
 	@$(BIN)/python -m runner build-image
 	$(BIN)/python -m pytest
 

@@ -4,6 +4,7 @@
 #   engine       a Docker engine that answers
 #   image-tools  what builds the bundled image from Debian's packages, and the tests' image
 #   browser      Chromium for the browser tests
+#   postgres     PostgreSQL's programs, without a server that runs: the tests start their own
 #   engine-stop  end the engine that `engine` started in the background
 # A second call changes nothing and needs no network.
 set -euo pipefail
@@ -172,6 +173,21 @@ set_up_browser() {
         stop_with "Playwright could not download Chromium: $(tail -n 1 /tmp/paishare-chromium.log) Install Google Chrome instead, or try as root: .venv/bin/python -m playwright install --with-deps chromium (whole log: /tmp/paishare-chromium.log)"
 }
 
+has_postgres() {
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null || command -v initdb > /dev/null
+}
+
+# Debian's package would make a cluster and start it, unless its common part is told not to.
+set_up_postgres() {
+    local file=/etc/postgresql-common/createcluster.conf
+    has_postgres && return
+    if can_install; then
+        install "PostgreSQL, without a server that runs," postgresql-common
+        sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' "$file"
+    fi
+    install "PostgreSQL" postgresql
+}
+
 export DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/sbin:/sbin"  # a user's own has no sbin
 [ $# -gt 0 ] || set -- venv engine
 for word in "$@"; do
@@ -181,6 +197,7 @@ for word in "$@"; do
         engine-stop) stop_engine ;;
         image-tools) set_up_image_tools ;;
         browser) set_up_venv; set_up_browser ;;
-        *) stop_with "tools/setup.sh knows venv, engine, engine-stop, image-tools and browser, not $word." ;;
+        postgres) set_up_postgres ;;
+        *) stop_with "tools/setup.sh knows venv, engine, engine-stop, image-tools, browser and postgres, not $word." ;;
     esac
 done

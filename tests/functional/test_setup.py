@@ -45,7 +45,8 @@ def checkout(tmp_path):
 
 
 def test_what_is_there_is_left_alone_without_a_word(checkout):
-    assert checkout.set_up("venv", "engine") == (0, "")
+    (checkout.bin / "initdb").touch(0o755)
+    assert checkout.set_up("venv", "engine", "postgres") == (0, "")
 
 
 def test_where_nothing_can_be_installed_one_line_names_the_packages(checkout):
