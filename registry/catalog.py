@@ -15,8 +15,8 @@ from registry import visibility
 from registry.db import file_problems, search_outbox, sources, versions
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
 from registry.git_store import GitStore
-from registry.history import FileProblem, version_order
-from registry.reference import REFERENCE
+from registry.history import FileProblem
+from registry.reference import REFERENCE, version_order
 from registry.source import LOCAL, Source
 
 LATEST = "latest"

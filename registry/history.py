@@ -4,13 +4,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Callable, Iterable, Mapping
-
-import semver
+from typing import Callable, Collection, Iterable, Mapping
 
 from registry.commits import Change, Commit
 from registry.component import Component, locate, parse
 from registry.errors import ComponentError, Problem
+from registry.reference import shown_of
 from registry.source import component_type
 
 Key = tuple[str, str]  # type and name
@@ -87,7 +86,7 @@ class History:
             self._record(component, change.path, change.blob, change.commit)
 
     def finish(self, files: Mapping[str, str], head: str) -> None:
-        """Settle what is present, latest and wrong; `files` are path and blob at the head."""
+        """Settle what is present and what is wrong; `files` are path and blob at the head."""
         claims: dict[Key, list[str]] = {}
         holders: dict[Key, str] = {}
         problems: dict[str, FileProblem] = {}
@@ -109,6 +108,13 @@ class History:
                     problems[path] = self._second(key, path, files[path], holders[key], head)
         self.problems = problems
         self._settle(files, holders)
+
+    def choose_latest(self, yanked: Mapping[Key, Collection[str]]) -> None:
+        """Settle which version of each component is shown; `yanked` are versions by component."""
+        for key, versions in self._by_key.items():
+            shown = shown_of(versions, yanked.get(key, ()))
+            for version in versions:
+                version.is_latest = version is shown
 
     # --- one change -----------------------------------------------------------------------------
 
@@ -205,35 +211,6 @@ class History:
                 and files[version.path] == version.blob
             version.last_commit = None if is_at_head else version.last_commit or version.commit
             version.is_present = version.key in holders
-        for versions in self._by_key.values():
-            latest = _latest(versions)
-            for version in versions:
-                version.is_latest = version is latest
-
-
-def version_order(version: str, position: int) -> tuple[int, semver.Version | str, int]:
-    """What sorts versions, oldest first: semantic ones by their rules, above all other texts."""
-    number = _number(version)
-    return (0, version, position) if number is None else (1, number, position)
-
-
-def _number(version: str) -> semver.Version | None:
-    try:
-        return semver.Version.parse(version, optional_minor_and_patch=True)
-    except ValueError:
-        return None
-
-
-def _latest(versions: Iterable[Version]) -> Version:
-    """The newest that is no pre-release; the newest at all where each is one.
-
-    A moved one is never it: what its version was first keeps serving.
-    """
-    def order(version: Version) -> tuple[bool, tuple[int, semver.Version | str, int]]:
-        number = _number(version.version)
-        is_release = number is None or not number.prerelease
-        return is_release, version_order(version.version, version.position)
-    return max((version for version in versions if not version.is_moved), key=order)
 
 
 def _misnamed(component: Component, path: str) -> Problem:

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from registry.commits import Commit
 from registry.component import Component, parse
-from registry.db import events, file_problems, search_outbox, sources, uses, versions
+from registry.db import events, file_problems, marks, search_outbox, sources, uses, versions
 from registry.errors import NotFoundError, Problem
-from registry.history import FileProblem, History, Version
+from registry.history import FileProblem, History, Key, Version
 from registry.source import Source
 from registry.uses import Use, uses_of
 
@@ -49,6 +49,7 @@ class Ledger:
         """Make the rows what the history says; raises NotFoundError if the source is gone."""
         with self._engine.begin() as connection:
             self._finish(connection, source, head=head, commits=commits)
+            history.choose_latest(_yanked(connection, source.id))
             before = {row.id: row for row in connection.execute(
                 sa.select(versions.c.id, *(versions.c[name] for name in _STATE)).where(
                     versions.c.source_id == source.id))}
@@ -84,6 +85,14 @@ class Ledger:
              "sync_requested_at": requested_at}))
         if not done.rowcount:
             raise NotFoundError(f"The source {source.name} was removed meanwhile.")
+
+
+def _yanked(connection: sa.Connection, source_id: int) -> dict[Key, set[str]]:
+    found: dict[Key, set[str]] = {}
+    for row in connection.execute(sa.select(marks.c.type, marks.c.name, marks.c.version).where(
+            marks.c.source_id == source_id, marks.c.kind == "yanked")):
+        found.setdefault((row.type, row.name), set()).add(row.version)
+    return found
 
 
 def _write_versions(connection: sa.Connection, source_id: int, changed: list[Version]) -> None:
