@@ -1,0 +1,195 @@
+"""Whether search finds what is meant: judged queries by class, beside SQLite FTS5's bm25."""
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterable, Mapping, Sequence
+
+from bench import corpus, references
+from bench.components import Generator
+from bench.judgements import Judge, Judged
+from bench.table import print_table, save
+from registry.search import Page, SearchIndex
+
+HAND_WRITTEN = Path(__file__).parent / "judged" / "hand.json"
+BASELINE = Path(__file__).parent / "judged" / "baseline.json"
+VERSIONS, TOP, BASELINE_VERSIONS = 10_000, 10, 1_000
+HALVES = ("tuning", "held out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one engine said to one query: `type/name` of its first ten, best first."""
+
+    keys: tuple[str, ...]
+    total: int = 0
+    suggested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How good one answer is, each from 0 to 1; `is_first` is asked of exact names alone."""
+
+    judged: Judged
+    answer: Answer
+    ndcg: float
+    reciprocal: float
+    is_first: bool
+    is_empty: bool
+
+
+def score(judged: Judged, answer: Answer) -> Score:
+    if judged.kind == "nonsense":
+        found = not answer.keys if not judged.is_near else any(
+            key in judged.grades for key in (*answer.keys, *answer.suggested))
+        value = float(found)
+        return Score(judged=judged, answer=answer, ndcg=value, reciprocal=value, is_first=True,
+                     is_empty=False)
+    best = max(judged.grades.values())
+    places = [place for place, key in enumerate(answer.keys, 1) if judged.grades.get(key) == best]
+    ideal = _gain(sorted(judged.grades.values(), reverse=True)[:TOP])
+    return Score(
+        judged=judged, answer=answer, is_empty=not answer.keys,
+        ndcg=_gain([judged.grades.get(key, 0) for key in answer.keys]) / ideal,
+        reciprocal=1 / places[0] if places else 0.0,
+        is_first=judged.kind != "exact name" or places[:1] == [1])
+
+
+def _gain(grades: Iterable[int]) -> float:
+    return sum((2 ** grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+
+
+def halves(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
+    """Every second query of a class is held out: nobody tunes anything on it."""
+    found: dict[str, list[Judged]] = {half: [] for half in HALVES}
+    for kind in dict.fromkeys(each.kind for each in judged):
+        for number, each in enumerate(item for item in judged if item.kind == kind):
+            found[HALVES[number % 2]].append(each)
+    return found
+
+
+def figures(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
+    """By class, and of all classes with the same weight."""
+    by_kind: dict[str, dict[str, float]] = {}
+    for kind in dict.fromkeys(each.judged.kind for each in scores):
+        chosen = [each for each in scores if each.judged.kind == kind]
+        by_kind[kind] = {
+            "ndcg": statistics.mean(each.ndcg for each in chosen),
+            "mrr": statistics.mean(each.reciprocal for each in chosen),
+            "first": statistics.mean(each.is_first for each in chosen),
+            "empty": statistics.mean(each.is_empty for each in chosen), "queries": len(chosen)}
+    macro = {name: statistics.mean(each[name] for each in by_kind.values())
+             for name in ("ndcg", "mrr", "first", "empty")}
+    return {**by_kind, "all": {**macro, "queries": len(scores)}}
+
+
+# --- the engines ------------------------------------------------------------------------------
+
+def ours(index: SearchIndex) -> Callable[[Judged], Answer]:
+    def keys(page: Page) -> tuple[str, ...]:
+        return tuple(f"{hit.type}/{hit.name}" for hit in page.hits)
+
+    def ask(judged: Judged) -> Answer:
+        page = index.search(judged.text, page_size=TOP)
+        found = (keys(index.search(text, page_size=TOP)) for text in page.suggestions)
+        return Answer(keys=keys(page), total=page.total,
+                      suggested=tuple(key for each in found for key in each))
+    return ask
+
+
+def fts5(engine: references.Sqlite) -> Callable[[Judged], Answer]:
+    """The reference knows no filters, so it is asked for the words alone."""
+    return lambda judged: Answer(keys=tuple(engine.search(judged.words)))
+
+
+def hand_written() -> list[Judged]:
+    """Queries with grades given by hand, over the components that are there."""
+    there = {f"{row['type']}/{row['name']}"
+             for row in corpus.real_rows(corpus.BUNDLED, corpus.OPENPAI)}
+    found = []
+    for kind, queries in json.loads(HAND_WRITTEN.read_text()).items():
+        for text, grades in queries.items():
+            if grades.keys() <= there:
+                found.append(Judged(kind=kind, text=text, words=text, grades=grades))
+    return found
+
+
+def measure(versions: int, *, each: int = 40) -> dict[str, dict[str, list[Score]]]:
+    """Scores by engine and half: generated queries over a large corpus, others over the real."""
+    generator = Generator(versions)
+    parts = [
+        (Judge(generator, each=each).all(),
+         [corpus.made_rows(generator), corpus.real_rows(corpus.BUNDLED)]),
+        (hand_written(), [corpus.real_rows(corpus.BUNDLED), corpus.real_rows(corpus.OPENPAI)])]
+    found: dict[str, dict[str, list[Score]]] = {
+        name: {half: [] for half in HALVES} for name in ("PAIShare", "SQLite FTS5")}
+    for judged, sources in parts:
+        with corpus.filled(*sources) as (engine, index), tempfile.TemporaryDirectory() as folder:
+            reference = references.Sqlite(Path(folder) / "reference.db")
+            reference.add(references.texts(engine))
+            for name, ask in (("PAIShare", ours(index)), ("SQLite FTS5", fts5(reference))):
+                for half, chosen in halves(judged).items():
+                    found[name][half] += [score(each, ask(each)) for each in chosen]
+            reference.connection.close()
+    return found
+
+
+def ndcg_by_class(scores: Mapping[str, Sequence[Score]]) -> dict[str, float]:
+    """What the baseline keeps: both halves together."""
+    both = [each for half in scores.values() for each in half]
+    return {kind: round(found["ndcg"], 4) for kind, found in figures(both).items()}
+
+
+# --- what is printed --------------------------------------------------------------------------
+
+def report(found: Mapping[str, Mapping[str, Sequence[Score]]], versions: int) -> None:
+    results = {name: {half: figures(scores) for half, scores in by_half.items()}
+               for name, by_half in found.items()}
+    for half in HALVES:
+        ours_, theirs = (results[name][half] for name in results)
+        rows = [[kind, str(each["queries"]), *(f"{each[name]:.3f}" for name in ("ndcg", "mrr")),
+                 f"{each['first']:.0%}" if kind == "exact name" else "", f"{each['empty']:.1%}",
+                 *(f"{theirs[kind][name]:.3f}" for name in ("ndcg", "mrr")),
+                 f"{theirs[kind]['empty']:.1%}"] for kind, each in ours_.items()]
+        print_table(f"Relevance over {versions} versions, {half} half",
+                    ["class", "queries", "nDCG@10", "MRR", "name first", "no result",
+                     "FTS5 nDCG", "FTS5 MRR", "FTS5 none"], rows)
+    save(f"relevance-{versions}", results)
+
+
+def show(found: Mapping[str, Sequence[Score]], kind: str) -> None:
+    """Every tuning query of a class that is not answered in full: wanted and found."""
+    for each in found["tuning"]:
+        if each.judged.kind == kind and each.ndcg < 0.999:
+            grades = each.judged.grades
+            wanted = sorted(grades, key=lambda key: -grades[key])[:5]
+            print(f"{each.ndcg:.2f}  {each.judged.text!r}  ({each.answer.total} found)")
+            print("      wanted", ", ".join(f"{key}:{grades[key]}" for key in wanted))
+            print("      found ", ", ".join(
+                f"{key}:{grades.get(key, 0)}" for key in each.answer.keys[:TOP]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--versions", type=int, default=VERSIONS)
+    parser.add_argument("--show", metavar="CLASS", help="list its badly answered tuning queries")
+    parser.add_argument("--write-baseline", action="store_true",
+                        help=f"keep what a test compares with, at {BASELINE_VERSIONS} versions")
+    options = parser.parse_args()
+    if options.write_baseline:
+        kept = ndcg_by_class(measure(BASELINE_VERSIONS)["PAIShare"])
+        BASELINE.write_text(json.dumps(kept, indent=1) + "\n")
+        return
+    found = measure(options.versions)
+    report(found, options.versions)
+    if options.show:
+        show(found["PAIShare"], options.show)
+
+
+if __name__ == "__main__":
+    main()
