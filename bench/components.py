@@ -41,6 +41,7 @@ class Made:
     uses: str
     gpus: int
     parameters: tuple[str, ...]
+    tags: tuple[str, ...]
     versions: int
     updated: datetime
     filler: tuple[str, ...] = field(repr=False)
@@ -76,6 +77,7 @@ class Made:
         return "\n".join([
             f"name: {self.name}", f"type: {self.type}", f'version: "1.{number}.0"',
             f"contributor: {self.contributor}", f"description: {self.description}",
+            *([f"tags: [{', '.join(self.tags)}]"] if self.tags else []),
             *self._body(number), ""])
 
     def _body(self, number: int) -> list[str]:
@@ -144,7 +146,9 @@ class Generator:
                      f"{dataset.word}-v{self.random.randint(1, 9)}.tar.gz",
             uses=choose(near) if near and chance() < 0.3 else "",
             gpus=choose((0, 0, 1, 1, 2, 4, 8)),
-            parameters=tuple(self.random.sample(words.PARAMETERS, 3)), versions=versions,
+            parameters=tuple(self.random.sample(words.PARAMETERS, 3)),
+            tags=tuple(topic.word for topic in kinds[:count]) if chance() < 0.2 else (),
+            versions=versions,
             updated=FIRST_DAY + timedelta(days=DAYS * chance()),
             filler=self._filler(is_chinese))
 

@@ -231,6 +231,8 @@ class Judge:
             (f"updated:>={date}", lambda each: each.updated >= datetime.fromisoformat(date)),
             (f"updated:<{date}", lambda each: each.updated < datetime.fromisoformat(date)),
             (f"-{other.word}", lambda each: not _mentions(each, other.word)),
+            *([(f"tag:{made.tags[-1]}", lambda each: made.tags[-1] in each.tags)]
+              if made.tags else []),
             *([(f"gpu:<={made.gpus} type:job",
                 lambda each: each.type == "job" and each.gpus <= made.gpus),
                (f"gpu:>={max(1, made.gpus)}",

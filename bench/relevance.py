@@ -14,7 +14,9 @@ from bench import corpus, references
 from bench.components import Generator
 from bench.judgements import Judge, Judged
 from bench.table import print_table, save
-from registry.search import Page, SearchIndex
+from registry.hits import Page
+from registry.query import QueryError, parse_query
+from registry.search import SearchIndex
 
 HAND_WRITTEN = Path(__file__).parent / "judged" / "hand.json"
 BASELINE = Path(__file__).parent / "judged" / "baseline.json"
@@ -94,9 +96,15 @@ def ours(index: SearchIndex) -> Callable[[Judged], Answer]:
     def keys(page: Page) -> tuple[str, ...]:
         return tuple(f"{hit.type}/{hit.name}" for hit in page.hits)
 
+    def search(text: str) -> Page:
+        return index.search(parse_query(text).clause, page_size=TOP)
+
     def ask(judged: Judged) -> Answer:
-        page = index.search(judged.text, page_size=TOP)
-        found = (keys(index.search(text, page_size=TOP)) for text in page.suggestions)
+        try:
+            page = search(judged.text)
+        except QueryError:
+            return Answer(keys=())
+        found = (keys(search(text)) for text in page.suggestions)
         return Answer(keys=keys(page), total=page.total,
                       suggested=tuple(key for each in found for key in each))
     return ask
