@@ -58,6 +58,15 @@ class Fetched:
     objects: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    """What a pack alone does not say: the head, where a shallow history begins, how much it is."""
+
+    head: str | None
+    shallow: tuple[str, ...]
+    objects: int
+
+
 def parents_first(commits: Mapping[str, Commit]) -> Iterator[Commit]:
     """Each commit after its parents; of those that may come, the oldest."""
     parents = {id: {parent for parent in commit.parents if parent in commits}

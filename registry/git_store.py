@@ -10,14 +10,14 @@ import tempfile
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 from dulwich import errors as git_errors
 from dulwich.file import FileLocked
 from dulwich.objects import Blob
 from dulwich.objects import Commit as GitCommit
 from dulwich.objects import ObjectID, Tree, parse_tree
-from dulwich.pack import generate_unpacked_objects
+from dulwich.pack import generate_unpacked_objects, write_pack_data
 from dulwich.refs import Ref
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
@@ -25,6 +25,7 @@ from registry.commits import (
     Change,
     Commit,
     Fetched,
+    Packed,
     ReadTree,
     TreeEntries,
     changed_files,
@@ -126,7 +127,32 @@ class GitStore:
         with self._open() as repo:
             yield from changes(_tree_reader(repo), commits, known, prefix)
 
+    def write_pack(self, write: Callable[[bytes], object], *,
+                   without: Container[str] = ()) -> Packed:
+        """Every object that is here, but those, as a Git pack whose bytes follow from them."""
+        with self._open() as repo:
+            ids = sorted(id for id in set(repo.object_store) if id.decode() not in without)
+            wanted: list[tuple[ObjectID, None]] = [(id, None) for id in ids]
+            write_pack_data(
+                write,  # type: ignore[arg-type]
+                generate_unpacked_objects(repo.object_store, wanted, reuse_deltas=False),
+                repo.object_format, num_records=len(ids))
+            head = repo.refs.follow(BRANCH)[1]
+            return Packed(head=head.decode() if head else None, objects=len(ids),
+                          shallow=tuple(sorted(id.decode() for id in repo.get_shallow())))
+
     # --- writing ------------------------------------------------------------------------------
+
+    def take_pack(self, pack: BinaryIO, packed: Packed) -> None:
+        """Hold all that `write_pack` wrote; raises RegistryError for what is no such pack."""
+        with self._open_to_write() as repo:
+            if packed.objects:
+                stream, commit, _ = repo.object_store.add_pack()
+                shutil.copyfileobj(pack, stream)
+                commit()
+            repo.update_shallow({ObjectID(id.encode()) for id in packed.shallow}, set())
+            if packed.head:
+                repo.refs[BRANCH] = ObjectID(packed.head.encode())
 
     def fetch(self, repository: Path, prefix: str = "") -> Fetched | None:
         """Take over all of the repository's default branch that is missing here.
