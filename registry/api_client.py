@@ -14,6 +14,7 @@ from registry.errors import (
     ComponentError,
     ConflictError,
     ForbiddenError,
+    GoneError,
     InvalidInputError,
     NotFoundError,
     Problem,
@@ -28,7 +29,7 @@ PASSING_STATUS = (502, 503, 504)
 ERRORS: Mapping[str, type[RegistryError]] = {
     kind.code: kind
     for kind in (ComponentError, InvalidInputError, UnauthorizedError, ForbiddenError,
-                 NotFoundError, ConflictError, RunnerUnavailableError)
+                 NotFoundError, ConflictError, GoneError, RunnerUnavailableError)
 }
 ERRORS_BY_STATUS = {kind.status: kind for kind in ERRORS.values()} | {
     400: InvalidInputError, 422: InvalidInputError}
@@ -130,6 +131,8 @@ def _error(response: requests.Response, url: str) -> RegistryError:
     kind = ERRORS.get(code) or ERRORS_BY_STATUS.get(response.status_code, RegistryError)
     if kind is NotFoundError:
         return NotFoundError(message, body.get("nearest") or ())
+    if kind is ConflictError:
+        return ConflictError(message, body.get("choices") or ())
     return kind(message, [_problem(value) for value in body.get("errors") or ()])
 
 

@@ -4,61 +4,24 @@ from __future__ import annotations
 import difflib
 import re
 import shutil
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Collection, Iterable, Sequence
+from typing import Any, Collection, Mapping
 
 import sqlalchemy as sa
 
 from registry import visibility
-from registry.db import file_problems, search_outbox, sources, versions
-from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
+from registry.choice import Choice, Purged
+from registry.db import file_problems, purges, search_outbox, sources, versions
+from registry.entry import Entry, entry_of, newest_first, problems_of, select_entries
+from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.git_store import GitStore
 from registry.history import FileProblem
-from registry.reference import REFERENCE, version_order
+from registry.reference import Reference
 from registry.source import LOCAL, Source
 
-LATEST = "latest"
-_COMMIT = re.compile("[0-9a-f]{7,40}")
 _SOURCE_NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One version of a component.
-
-    `commit` is the first that had these bytes; `files_commit` the last, from which the files
-    beside it are best read. `position` orders the history of its source. `version` is empty
-    where the file says none. `is_moved`: the same version stood there before with other bytes.
-    """
-
-    id: int
-    source_id: int
-    source: str
-    type: str
-    name: str
-    version: str
-    contributor: str
-    description: str
-    commit: str
-    committed_at: datetime
-    path: str
-    blob: str
-    files_commit: str
-    position: int
-    text: str
-    warnings: tuple[Problem, ...]
-    is_latest: bool
-    is_present: bool
-    is_moved: bool
-    tags: tuple[str, ...]
-    readme: str
-
-    @property
-    def reference(self) -> str:
-        return f"{self.type}/{self.name}" + (f"@{self.version}" if self.version else "")
 
 
 class Catalog:
@@ -75,29 +38,27 @@ class Catalog:
 
     def get(self, reference: str, *, type: str | None = None,
             user_id: int | None = None) -> Entry:
-        """The version that `[source:][type/]name[@version|@latest|@commit]` names.
+        """The version that `[source:][type/]name[@selector]` names.
 
         `type` is what it must be where the reference does not say. Raises InvalidInputError for
-        what is no reference, NotFoundError with the nearest names, and ConflictError naming the
-        choices where several components fit.
+        what is no reference, NotFoundError with the nearest names, ConflictError with the choices
+        where several components fit, and GoneError for what was purged.
         """
-        parts = REFERENCE.fullmatch(reference)
-        if parts is None:
-            raise InvalidInputError(
-                f"`{reference[:200]}` is no reference. Write `type/name` or `type/name@version`.")
+        wanted = Reference.parse(reference)
         entries = self._entries(
-            user_id, versions.c.name == parts["name"],
-            *_equal(versions.c.type, parts["type"], type), *_equal(sources.c.name, parts["source"]))
-        if not entries:
-            raise self._unknown(reference, parts["name"], parts["type"] or type, user_id)
-        return self._choose(reference, parts["version"] or LATEST, entries)
+            user_id, versions.c.name == wanted.name,
+            *_equal(versions.c.type, wanted.type, type), *_equal(sources.c.name, wanted.source))
+        purged = self._purged(user_id, wanted, type)
+        if not entries and not purged:
+            raise self._unknown(wanted, wanted.type or type, user_id)
+        return Choice(wanted, entries, purged, self._files).entry()
 
     def versions(self, type: str, name: str, source: str | None = None, *,
                  user_id: int | None = None) -> list[Entry]:
         """Every version, newest first; empty where there is no such component."""
         found = self._entries(user_id, versions.c.type == type, versions.c.name == name,
                               *_equal(sources.c.name, source))
-        return _newest_first(found)
+        return newest_first(found)
 
     def list_newest(self, limit: int = 20, *, types: Collection[str] = (),
                     user_id: int | None = None) -> list[Entry]:
@@ -105,10 +66,10 @@ class Catalog:
         conditions = [versions.c.type.in_(types)] if types else []
         with self._engine.connect() as connection:
             rows = connection.execute(
-                _select_entries(user_id).where(versions.c.is_latest, versions.c.is_present,
-                                               *conditions)
+                select_entries(user_id)
+                .where(versions.c.is_latest, versions.c.is_present, *conditions)
                 .order_by(versions.c.committed_at.desc(), versions.c.id.desc()).limit(limit))
-            return [_entry(row) for row in rows]
+            return [entry_of(row) for row in rows]
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -182,8 +143,8 @@ class Catalog:
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(file_problems).where(
                 file_problems.c.source_id == source_id).order_by(file_problems.c.path))
-            return [FileProblem(path=row.path, commit=row.commit, problems=_problems(row.problems))
-                    for row in rows]
+            return [FileProblem(path=row.path, commit=row.commit,
+                                problems=problems_of(row.problems)) for row in rows]
 
     def store(self, source_id: int) -> GitStore:
         return GitStore(self._git_dir / f"{source_id}.git")
@@ -204,62 +165,37 @@ class Catalog:
 
     def _entries(self, user_id: int | None, *conditions: sa.ColumnElement[bool]) -> list[Entry]:
         with self._engine.connect() as connection:
-            rows = connection.execute(_select_entries(user_id).where(*conditions))
-            return [_entry(row) for row in rows]
+            rows = connection.execute(select_entries(user_id).where(*conditions))
+            return [entry_of(row) for row in rows]
 
-    def _choose(self, reference: str, version: str, entries: list[Entry]) -> Entry:
-        """The entry of the wanted version, newest where the same was written twice."""
-        if version == LATEST:
-            found = [entry for entry in entries if entry.is_latest]
-        else:
-            found = [entry for entry in entries if entry.version == version] \
-                or self._at_commit(version, entries)
-        present = [entry for entry in found if entry.is_present] or found
-        choices = {(entry.source, entry.type) for entry in present}
-        if len(choices) > 1:
-            raise ConflictError(f"`{reference}` fits several components. Choose one of: "
-                                + ", ".join(sorted(_full(present))) + ".")
-        if not found:
-            known = [entry.reference for entry in _newest_first(entries)]
-            raise NotFoundError(f"There is no version {version} of {entries[0].type}/"
-                                f"{entries[0].name}.", tuple(dict.fromkeys(known))[:5])
-        return max(present, key=lambda entry: entry.position)
+    def _purged(self, user_id: int | None, wanted: Reference, type: str | None) -> list[Purged]:
+        """What of the wanted component is gone, the last one first."""
+        query = sa.select(purges, sources.c.name.label("source")).join(sources).where(
+            visibility.is_visible(user_id), purges.c.name == wanted.name,
+            *_equal(purges.c.type, wanted.type, type),
+            *_equal(sources.c.name, wanted.source)).order_by(purges.c.id.desc())
+        with self._engine.connect() as connection:
+            return [Purged(source_id=row.source_id, source=row.source, type=row.type,
+                           name=row.name, version=row.version, blob=row.blob, reason=row.reason)
+                    for row in connection.execute(query)]
 
-    def _at_commit(self, version: str, entries: list[Entry]) -> list[Entry]:
-        """What each component was at a commit: one that brought in a version, or any other."""
-        if not _COMMIT.fullmatch(version):
-            return []
-        found = [replace(entry, files_commit=entry.commit) for entry in entries
-                 if entry.commit.startswith(version)]
-        return found or [found for source_id in sorted({entry.source_id for entry in entries})
-                         for found in self._held_by(source_id, version, entries)]
-
-    def _held_by(self, source_id: int, version: str, entries: list[Entry]) -> Iterable[Entry]:
+    def _files(self, source_id: int, commit: str) -> tuple[str, Mapping[str, str]] | None:
+        """The whole id of a commit, and its files as path and blob; None: no such commit."""
         store = self.store(source_id)
-        commit = store.full_commit(version)
-        blobs = {blob: path for path, blob in store.files(commit).items()} if commit else {}
-        for entry in entries:
-            if commit and entry.source_id == source_id and entry.blob in blobs:
-                yield replace(entry, commit=commit, files_commit=commit, path=blobs[entry.blob])
+        found = store.full_commit(commit)
+        return (found, store.files(found)) if found else None
 
-    def _unknown(self, reference: str, name: str, type: str | None,
+    def _unknown(self, wanted: Reference, type: str | None,
                  user_id: int | None) -> NotFoundError:
         query = sa.select(versions.c.type, versions.c.name).distinct().join(sources).where(
             visibility.is_visible(user_id), versions.c.is_present)
         with self._engine.connect() as connection:
             known = [tuple(row) for row in connection.execute(query)]
         names = sorted({row[1] for row in known if type in (None, row[0])})
-        close = difflib.get_close_matches(name, names, n=5, cutoff=0.6)
+        close = difflib.get_close_matches(wanted.name, names, n=5, cutoff=0.6)
         near = [f"{row[0]}/{row[1]}" for item in close for row in known
                 if row[1] == item and type in (None, row[0])]
-        return NotFoundError(f"There is no component {reference}.", near[:5])
-
-
-def _select_entries(user_id: int | None) -> sa.Select[Any]:
-    files_commit = sa.func.coalesce(versions.c.last_commit, sources.c.head)
-    return sa.select(versions, sources.c.name.label("source"),
-                     files_commit.label("files_commit")).join(sources).where(
-                         visibility.is_visible(user_id))
+        return NotFoundError(f"There is no component {wanted}.", near[:5])
 
 
 def _select_sources() -> sa.Select[Any]:
@@ -270,31 +206,12 @@ def _select_sources() -> sa.Select[Any]:
                      problems.scalar_subquery().label("problems"))
 
 
-def _entry(row: sa.Row[Any]) -> Entry:
-    values = {key: value for key, value in row._mapping.items() if key != "last_commit"}
-    return Entry(**{**values, "warnings": _problems(values["warnings"]),
-                    "tags": tuple(values["tags"])})
-
-
 def _source(row: sa.Row[Any]) -> Source:
     return Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
 
 
-def _problems(items: Sequence[dict[str, Any]]) -> tuple[Problem, ...]:
-    return tuple(Problem(**item) for item in items)
-
-
 def _equal(column: sa.Column[Any], *values: str | None) -> list[sa.ColumnElement[bool]]:
     return [column == value for value in values if value]
-
-
-def _newest_first(entries: Iterable[Entry]) -> list[Entry]:
-    return sorted(entries, reverse=True,
-                  key=lambda entry: version_order(entry.version, entry.position))
-
-
-def _full(entries: Iterable[Entry]) -> set[str]:
-    return {f"{entry.source}:{entry.type}/{entry.name}" for entry in entries}
 
 
 def _folder(location: str) -> Path:

@@ -17,7 +17,8 @@ from registry.errors import RegistryError
 
 OK, FAILED, USAGE, NOT_LOGGED_IN, NOT_FOUND, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = {"Unauthorized": NOT_LOGGED_IN, "NotFound": NOT_FOUND,
-              "ServerUnreachable": UNREACHABLE, "RunnerUnavailable": UNREACHABLE}
+              "Gone": NOT_FOUND, "ServerUnreachable": UNREACHABLE,
+              "RunnerUnavailable": UNREACHABLE}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,8 +70,21 @@ class NotFoundError(RegistryError):
 
 
 class ConflictError(RegistryError):
+    """`choices` holds the references that tell apart what a shorter one fits; else empty."""
+
     code = "Conflict"
     status = 409
+
+    def __init__(self, message: str, choices: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.choices = tuple(choices)
+
+
+class GoneError(RegistryError):
+    """It was here, and was deleted for good; the message says why."""
+
+    code = "Gone"
+    status = 410
 
 
 class RunnerUnavailableError(RegistryError):

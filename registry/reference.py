@@ -18,6 +18,7 @@ REFERENCE = re.compile(
     r"(?:(?P<source>[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)?):)?(?:(?P<type>[a-z]+)/)?"
     r"(?P<name>(?!\.{1,2}(?:@|\Z))[A-Za-z0-9._~-]{1,255})"
     rf"(?:@(?P<version>(?=.{{1,{MAX_SELECTOR}}}\Z)[^\s@]+(?: +[^\s@]+)*))?")
+_VERSION = re.compile(rf"[^\s@]{{1,{MAX_SELECTOR}}}")
 _PART = r"(0|[1-9][0-9]*|[xX*])"
 _TERM = re.compile(
     rf"(\^|~|>=|<=|>|<|=)? *v?{_PART}(?:\.{_PART}(?:\.{_PART}(?:-([0-9A-Za-z.-]+))?"
@@ -109,6 +110,11 @@ def exactly(selector: str, versions: Iterable[Each]) -> Each | None:
     """The version with exactly this text, as it was seen first; yanked or not."""
     return max((each for each in versions if each.version == selector and not each.is_moved),
                key=_order, default=None)
+
+
+def is_referable(version: str) -> bool:
+    """Whether a reference can name the version by its text."""
+    return version != LATEST and bool(_VERSION.fullmatch(version))
 
 
 def version_order(version: str, position: int) -> Order:

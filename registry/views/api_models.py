@@ -38,6 +38,8 @@ class Error(Answer):
     message: str = Field(description="For people: what is wrong and what to do next.")
     errors: list[Problem]
     nearest: list[str] = Field(default=[], description="With 404: names that may be meant.")
+    choices: list[str] = Field(default=[], description="With 409: references that tell apart "
+                               "what the given one fits.")
 
 
 class Empty(Given):

@@ -10,7 +10,13 @@ from flask.typing import ResponseReturnValue
 from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
-from registry.errors import InvalidInputError, NotFoundError, RegistryError, UnauthorizedError
+from registry.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    RegistryError,
+    UnauthorizedError,
+)
 
 API_PREFIX = "/api/v3"
 TEXTS = {
@@ -88,5 +94,7 @@ def _respond(error: RegistryError) -> tuple[Any, int]:
                                 "errors": [problem.as_json() for problem in error.problems]}
         if error.status == 404:
             body["nearest"] = list(nearest)
+        if isinstance(error, ConflictError):
+            body["choices"] = list(error.choices)
         return jsonify(body), error.status
     return render_template("errors/error.html", error=error, nearest=nearest), error.status

@@ -100,7 +100,7 @@ def test_a_list_of_the_newest_has_each_present_component_once(shared):
 
 
 @pytest.mark.parametrize("versions, shown", [
-    (["1.9", "1.10"], "1.10"), (["1.0.0", "1.0.1-rc.1"], "1.0.0"), (["1.0-a", "1.0-b"], "1.0-b"),
+    (["1.9", "1.10"], "1.10"), (["1.0.0", "1.0.1-rc.1"], "1.0.0"), (["v2", "1.0"], "v2"),
     (["", "0.1"], "0.1"), (["latest", "1.0"], "1.0"), (["b", "a"], "b"),
     (["1.0+x", "1.0+y"], "1.0+y")])
 def test_versions_are_ordered_by_the_rules_of_semantic_versions(
@@ -111,6 +111,18 @@ def test_versions_are_ordered_by_the_rules_of_semantic_versions(
         origin.commit({"data/a.yaml": data("a", version and f'"{version}"')})
     market.run()
     assert market.catalog.get("a").version == shown
+
+
+def test_a_component_with_nothing_but_prereleases_is_listed_and_has_no_latest(market, tmp_path):
+    origin = Repository(tmp_path / "origin")
+    market.add(origin.path)
+    for version in ("1.0-a", "1.0-b"):
+        origin.commit({"data/a.yaml": data("a", version)})
+    market.run()
+    assert [entry.version for entry in market.catalog.list_newest()] == ["1.0-b"]
+    with pytest.raises(NotFoundError, match="only pre-releases so far") as caught:
+        market.catalog.get("a")
+    assert caught.value.nearest == ("data/a@1.0-b", "data/a@1.0-a")
 
 
 # --- sources ------------------------------------------------------------------------------------
