@@ -11,11 +11,12 @@ from typing import Any, Iterable, Iterator
 
 import sqlalchemy as sa
 
-from bench.components import Generator
+from bench.components import Made
 from registry import db
 from registry.component import parse
 from registry.outbox import Outbox
 from registry.search import SearchIndex
+from registry.source import LOCAL
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = ROOT / "marketplace"
@@ -38,19 +39,19 @@ def filled(*sources: Iterable[Row]) -> Iterator[tuple[sa.Engine, SearchIndex]]:
         engine.dispose()
 
 
-def fill(engine: sa.Engine, name: str, rows: Iterable[Row]) -> None:
+def fill(engine: sa.Engine, name: str, rows: Iterable[Row], *, kind: str = LOCAL) -> None:
     """Add a source with these versions, without a Git repository behind it."""
     with engine.begin() as connection:
         source_id = connection.execute(db.sources.insert().values(
-            name=name, kind="local", location=f"/nowhere/{name}", commits=1,
+            name=name, kind=kind, location=f"/nowhere/{name}", commits=1,
             created_at=datetime(2024, 1, 1))).inserted_primary_key[0]
         waiting = iter(rows)
         while batch := [{**row, "source_id": source_id} for row in islice(waiting, BATCH)]:
             connection.execute(db.versions.insert(), batch)
 
 
-def made_rows(generator: Generator) -> Iterator[Row]:
-    for made in generator.made:
+def made_rows(made_ones: Iterable[Made]) -> Iterator[Row]:
+    for made in made_ones:
         for number in range(made.versions):
             yield _row(
                 made.path, made.text(number), type=made.type, name=made.name,

@@ -112,7 +112,10 @@ def ours(index: SearchIndex) -> Callable[[Judged], Answer]:
 
 def fts5(engine: references.Sqlite) -> Callable[[Judged], Answer]:
     """The reference knows no filters, so it is asked for the words alone."""
-    return lambda judged: Answer(keys=tuple(engine.search(judged.words)))
+    def ask(judged: Judged) -> Answer:
+        keys, total = engine.search(references.Ask(text=judged.words, is_unfinished=True))
+        return Answer(keys=tuple(keys[:TOP]), total=total)
+    return ask
 
 
 def hand_written() -> list[Judged]:
@@ -132,13 +135,13 @@ def measure(versions: int, *, each: int = 40) -> dict[str, dict[str, list[Score]
     generator = Generator(versions)
     parts = [
         (Judge(generator, each=each).all(),
-         [corpus.made_rows(generator), corpus.real_rows(corpus.BUNDLED)]),
+         [corpus.made_rows(generator.made), corpus.real_rows(corpus.BUNDLED)]),
         (hand_written(), [corpus.real_rows(corpus.BUNDLED), corpus.real_rows(corpus.OPENPAI)])]
     found: dict[str, dict[str, list[Score]]] = {
         name: {half: [] for half in HALVES} for name in ("PAIShare", "SQLite FTS5")}
     for judged, sources in parts:
         with corpus.filled(*sources) as (engine, index), tempfile.TemporaryDirectory() as folder:
-            reference = references.Sqlite(Path(folder) / "reference.db")
+            reference = references.Sqlite(Path(folder))
             reference.add(references.texts(engine))
             for name, ask in (("PAIShare", ours(index)), ("SQLite FTS5", fts5(reference))):
                 for half, chosen in halves(judged).items():

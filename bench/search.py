@@ -1,146 +1,332 @@
-"""Search over 10,000 versions: how long a page takes, against SQLite FTS5 over the same words."""
+"""Search beside SQLite FTS5 and tantivy over the same components: time, size and memory."""
 from __future__ import annotations
 
+import argparse
+import json
 import random
 import resource
-import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterator, Mapping
 
-from bench.components import CHINESE, DATASETS, FRAMEWORKS, MODELS, PEOPLE, TASKS, Generator
+import psutil
+import sqlalchemy as sa
+
+from bench import corpus, words
+from bench.components import Generator, Made
+from bench.references import REFERENCES, Ask, texts
 from bench.table import print_table, save
 from registry import db
-from registry.catalog import Catalog
-from registry.component import TYPES
-from registry.outbox import documents
-from registry.search import Document, SearchIndex, words_of
-from registry.sync import Sync
-from registry.tokens import query_words
+from registry.outbox import Outbox
+from registry.query import parse_query
+from registry.search import SearchIndex
+from registry.tokens import STOP_WORDS
 
-VERSIONS, EACH, TARGET_MS = 10_000, 30, 25.0
-MARKETPLACE = Path(__file__).parents[1] / "marketplace"
-Query = tuple[str, str, dict[str, Any]]  # kind, text, further arguments of a search
-
-
-class Reference:
-    """The same documents in SQLite FTS5: the page, its facets and the exact total."""
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self.connection = sqlite3.connect(":memory:")
-        self.connection.execute("CREATE VIRTUAL TABLE found USING fts5(words, type UNINDEXED, card "
-                                "UNINDEXED, tokenize='unicode61', prefix='1 2 3')")
-        self.connection.executemany(
-            "INSERT INTO found VALUES (?, ?, ?)",
-            ((" ".join(words_of(document)), document.hit.type, repr(document.hit))
-             for document in documents))
-
-    def search(self, text: str, *, types: tuple[str, ...] = (), page: int = 1) -> list[Any]:
-        asked = query_words(text)
-        where, values = ("WHERE found MATCH ?", [self._match(asked)]) if asked else ("", [])
-        self.connection.execute(f"SELECT type, count(*) FROM found {where} GROUP BY type",
-                                values).fetchall()
-        chosen = " AND ".join([where or "WHERE 1", *(["type = ?"] if types else [])])
-        order = "rank" if asked else "rowid"
-        return self.connection.execute(
-            f"SELECT card FROM found {chosen} ORDER BY {order} LIMIT 20 OFFSET {20 * (page - 1)}",
-            [*values, *types]).fetchall()
-
-    def _match(self, asked: Any) -> str:
-        clauses = []
-        for word in asked:
-            end = "*" if word is asked[-1] else ""
-            parts = " AND ".join(f'"{part}"' for part in word.parts)
-            clauses.append(f'(({parts}{end}) OR "{word.joined}"{end})')
-        return " AND ".join(clauses)
+VERSIONS = (1_000, 10_000)
+QUERIES, ROUNDS = 24, 4
+PRIVATE_SOURCES, PRIVATE_SHARE = 25, 0.2
+COMMON = "ready run easy change docker installed libraries dataset published checked".split()
+# What docs/ promises: milliseconds at the 95th percentile, by kind and number of versions.
+TARGETS: Mapping[str, Mapping[int, float]] = {
+    "page": {10_000: 5, 100_000: 10}, "page, common word": {10_000: 10, 100_000: 40},
+    "phrase": {10_000: 10, 100_000: 60}, "typo": {10_000: 10, 100_000: 60},
+    "autocomplete": {10_000: 5, 100_000: 10}}
+OTHER_TARGETS: Mapping[str, Mapping[int, float]] = {
+    "index, s": {10_000: 6, 100_000: 80}, "memory, MB": {10_000: 150, 100_000: 350},
+    "page p50 / SQLite FTS5": {10_000: 1, 100_000: 1}}
 
 
-def queries(generator: Generator) -> list[Query]:
+class Ours:
+    """PAIShare's index, asked as the marketplace's pages ask it."""
+
+    name = "PAIShare"
+
+    def __init__(self, folder: Path, engine: sa.Engine | None = None) -> None:
+        self.index = SearchIndex(folder)
+        self.outbox = Outbox(engine, self.index) if engine else None
+
+    def search(self, ask: Ask) -> tuple[list[str], int]:
+        """A page always comes with its total and all facets, and shows what a visitor may see."""
+        text = f'"{ask.text}"' if ask.is_phrase else ask.text
+        end = "" if ask.is_unfinished or ask.is_misspelled else " "
+        page = self.index.search(parse_query(text + end).clause)
+        return [f"{hit.type}/{hit.name}" for hit in page.hits], page.total
+
+    def complete(self, start: str) -> list[Any]:
+        return list(self.index.complete(start))
+
+
+ENGINES = {each.name: each for each in (Ours, *REFERENCES)}
+Times = dict[str, dict[str, list[float]]]  # kind → engine → milliseconds
+
+
+@dataclass(frozen=True)
+class Place:
+    """One corpus on disk: its catalog, and an index of each engine."""
+
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder}/registry.db"
+
+    def index(self, name: str) -> Path:
+        return self.folder / name.replace(" ", "-")
+
+    def size_mb(self, name: str) -> float:
+        """What the files take that are no links."""
+        return sum(path.stat().st_size for path in self.index(name).rglob("*")
+                   if path.is_file() and not path.is_symlink()) / 1e6
+
+
+def fill(place: Place, generator: Generator) -> None:
+    """A fifth of the components is private, spread over sources that no visitor may see."""
+    engine = db.create_engine(place.url)
+    db.upgrade(engine)
+    chance = random.Random(3).random
+    homes: dict[int, list[Made]] = {number: [] for number in range(PRIVATE_SOURCES + 1)}
+    for made in generator.made:
+        is_private = chance() < PRIVATE_SHARE
+        homes[1 + int(chance() * PRIVATE_SOURCES) if is_private else 0].append(made)
+    for number, made_ones in homes.items():
+        corpus.fill(engine, f"source{number}", corpus.made_rows(made_ones),
+                    kind="private" if number else "local")
+    engine.dispose()
+
+
+# --- in a process of its own ----------------------------------------------------------------
+
+def build(name: str, place: Place) -> dict[str, float]:
+    """Make the whole index from the catalog; seconds, and the memory that took at most."""
+    engine = db.create_engine(place.url)
+    begin = time.perf_counter()
+    if name == Ours.name:
+        Outbox(engine, SearchIndex(place.index(name))).rebuild()
+    else:
+        ENGINES[name](place.index(name)).add(texts(engine))
+    taken_s = time.perf_counter() - begin
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return {"wall_s": taken_s, "cpu_s": sum(each.ru_utime + each.ru_stime for each in used),
+            "peak_mb": max(each.ru_maxrss for each in used) / 1024}
+
+
+def read(name: str, place: Place) -> dict[str, float]:
+    """What a process holds in memory that opened the index and answered some queries."""
+    before_mb = psutil.Process().memory_info().rss / 2**20
+    opened = ENGINES[name](place.index(name))
+    for asked in queries([])["page"]:
+        opened.search(asked)
+    return {"rss_mb": psutil.Process().memory_info().rss / 2**20, "before_mb": before_mb}
+
+
+def apart(task: str, name: str, place: Place) -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-m", "bench.search", "--task", task, name,
+                           str(place.folder)], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+# --- queries --------------------------------------------------------------------------------
+
+def queries(made: list[Made]) -> dict[str, list[Any]]:
+    """By kind; the same ones each time. Autocomplete has texts instead."""
     choose = random.Random(2).choice
-    topics = [*FRAMEWORKS, *DATASETS, *MODELS, *TASKS]
-    names = [made.name for made in generator.made]
+    topics = [topic.word for topic in (*words.FRAMEWORKS, *words.DATASETS, *words.MODELS)
+              if topic.word.isalnum()]
 
-    def typo(word: str) -> str:
-        place = choose(range(1, len(word) - 1))
-        return word[:place] + choose("qxzjw") + word[place + 1:]
+    def two() -> str:
+        return f"{choose(words.FRAMEWORKS).word} {choose(words.TASKS).word}"
+
+    def begun() -> str:
+        return f"{choose(words.FRAMEWORKS).word} {choose(words.TASKS).word[:3]}"
+
+    def typo() -> str:
+        word = choose([topic for topic in topics if len(topic) > 5])
+        place = choose(range(2, len(word) - 1))
+        return word[:place] + word[place + 1] + word[place] + word[place + 2:]
+
+    def phrase() -> str:
+        return " ".join([word for word in choose(words.PHRASES).split()
+                         if word not in STOP_WORDS][:2])
     makers: dict[str, Callable[[], Any]] = {
-        "one word": lambda: choose(topics),
-        "two words": lambda: f"{choose(FRAMEWORKS)} {choose(TASKS)}",
-        "unfinished": lambda: choose(topics)[:choose((1, 2, 3, 4))],
-        "exact name": lambda: choose(names),
-        "many words": lambda: f"{choose(TASKS)} of {choose(MODELS)} on {choose(DATASETS)} with "
-                              f"{choose(FRAMEWORKS)}",
-        "Chinese": lambda: f"{choose(CHINESE)}{choose(CHINESE)}",
-        "contributor": lambda: choose(PEOPLE),
-        "of one type": lambda: (choose(topics), {"types": (choose(TYPES),)}),
-        "third page": lambda: (choose(topics[:16]), {"page": 3}),
-        "all": lambda: ("", {"page": choose(range(1, 100))}),
-        "typo, no result": lambda: typo(choose(names)),
-    }
-    made = [(kind, maker()) for kind, maker in makers.items() for _ in range(EACH)]
-    return [(kind, *(found if isinstance(found, tuple) else (found, {}))) for kind, found in made]
+        "one word": lambda: Ask(text=choose(topics)),
+        "common word": lambda: Ask(text=choose(COMMON)),
+        "two words": lambda: Ask(text=two()),
+        "prefix": lambda: Ask(text=begun(), is_unfinished=True),
+        "phrase": lambda: Ask(text=phrase(), is_phrase=True),
+        "typo": lambda: Ask(text=typo(), is_misspelled=True),
+        "facets": lambda: Ask(text=two(), has_facets=True),
+        "visibility": lambda: Ask(text=two(), is_public=True),
+        "page": lambda: Ask(text=two(), is_unfinished=True, is_public=True, has_facets=True),
+        "page, common word": lambda: Ask(text=choose(COMMON), is_public=True, has_facets=True),
+        "autocomplete": lambda: choose(topics)[:choose((1, 2, 3))]}
+    return {kind: [maker() for _ in range(QUERIES)] for kind, maker in makers.items()}
 
 
-def timed_ms(search: Callable[..., Any], asked: list[Query]) -> list[tuple[str, float]]:
-    found = []
-    for kind, text, how in asked:
-        begin = time.perf_counter()
-        search(text, **how)
-        found.append((kind, (time.perf_counter() - begin) * 1000))
-    return found
+def latencies(engines: Mapping[str, Any], asked: Mapping[str, list[Any]]) -> tuple[Times, Times]:
+    """Every query in every engine by turns: the first time, and the times after."""
+    first: Times = {kind: {name: [] for name in engines} for kind in asked}
+    again: Times = {kind: {name: [] for name in engines} for kind in asked}
+    for number in range(ROUNDS + 1):
+        for kind, items in asked.items():
+            for item in items:
+                for name, opened in engines.items():
+                    call = opened.complete if isinstance(item, str) else opened.search
+                    begin = time.perf_counter()
+                    call(item)
+                    taken_ms = (time.perf_counter() - begin) * 1000
+                    (again if number else first)[kind][name].append(taken_ms)
+    return first, again
 
 
 def percentiles(times: list[float]) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]
 
 
-def fill(home: Path, generator: Generator) -> tuple[SearchIndex, Reference, float]:
-    """Sync the marketplaces for real; the index, its reference and how long it took."""
-    generator.write_repository(home / "generated.git")
-    engine = db.create_engine(f"sqlite:///{home}/registry.db")
-    db.upgrade(engine)
-    catalog = Catalog(engine, home / "git")
-    for place in (MARKETPLACE, home / "generated.git"):
-        catalog.add_source(str(place), name=None, owner_id=None)
-    begin = time.perf_counter()
-    Sync(engine, catalog, SearchIndex(home / "search")).run_once()
-    taken_s = time.perf_counter() - begin
-    with engine.connect() as connection:
-        reference = Reference(documents(connection, None))
-    engine.dispose()
-    return SearchIndex(home / "search"), reference, taken_s
+# --- updates --------------------------------------------------------------------------------
+
+class Publisher:
+    """Writes new versions into a catalog as a sync does, each with a word that marks its round."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+        self.rounds = 0
+
+    def publish(self, count: int) -> tuple[str, set[tuple[str, str]]]:
+        """New versions of `count` components that visitors see: the word, types and names."""
+        self.rounds += 1
+        mark = f"markword{self.rounds}"
+        with self.engine.begin() as connection:
+            rows = connection.execute(sa.select(db.versions).join(db.sources).where(
+                db.versions.c.is_latest, db.sources.c.kind == "local").order_by(
+                    db.versions.c.blob).limit(count)).all()  # those that have no mark yet
+            for row in rows:
+                connection.execute(db.versions.update().where(
+                    db.versions.c.id == row.id).values(is_latest=False))
+                values = {**row._mapping, "version": f"2.{self.rounds}.0", "position": 10**6,
+                          "description": f"{row.description} {mark}", "blob": f"{mark}-{row.id}"}
+                del values["id"]
+                connection.execute(db.versions.insert().values(values))
+                connection.execute(db.search_outbox.insert().values(
+                    source_id=row.source_id, type=row.type, name=row.name))
+        return mark, {(row.type, row.name) for row in rows}
+
+
+def updates(engines: Mapping[str, Any], engine: sa.Engine, count: int,
+            rounds: int) -> dict[str, list[float]]:
+    """Milliseconds from a committed catalog to a reader that finds all of `count` versions."""
+    publisher, found = Publisher(engine), {name: [] for name in engines}
+    publisher.rounds = 1000 * count  # other words than those of an earlier call
+    for _ in range(rounds):
+        mark, keys = publisher.publish(count)
+        for name, opened in engines.items():
+            begin = time.perf_counter()
+            if isinstance(opened, Ours):
+                assert opened.outbox
+                opened.outbox.drain()
+            else:
+                opened.replace(texts(engine, keys))
+            total = opened.search(Ask(text=mark))[1]
+            found[name].append((time.perf_counter() - begin) * 1000)
+            assert total == count, f"{name} finds {total} of {count}"
+    return found
+
+
+# --- all of it ------------------------------------------------------------------------------
+
+def measure(versions: int) -> dict[str, Any]:
+    generator = Generator(versions)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        fill(place, generator)
+        built = {name: apart("build", name, place) for name in ENGINES}
+        memory = {name: apart("read", name, place) for name in ENGINES}
+        sizes = {name: place.size_mb(name) for name in ENGINES}
+        engine = db.create_engine(place.url)
+        opened = {name: make(place.index(name)) for name, make in ENGINES.items()
+                  if name != Ours.name}
+        opened = {Ours.name: Ours(place.index(Ours.name), engine), **opened}
+        first, again = latencies(opened, queries(generator.made))
+        visible = {count: updates(opened, engine, count, rounds)
+                   for count, rounds in ((1, 7), (100, 3))}
+        engine.dispose()
+    return {"components": len(generator.made), "build": built, "memory": memory, "size": sizes,
+            "updates": visible, "first": _by_kind(first), "again": _by_kind(again)}
+
+
+def _by_kind(times: Times) -> dict[str, dict[str, tuple[float, float]]]:
+    return {kind: {name: percentiles(each) for name, each in by_name.items()}
+            for kind, by_name in times.items()}
+
+
+def rows_of(found: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, float]]]:
+    """One figure of each engine a row."""
+    yield "index, s", {name: each["wall_s"] for name, each in found["build"].items()}
+    yield "index, s of CPU", {name: each["cpu_s"] for name, each in found["build"].items()}
+    yield "index, MB at most", {name: each["peak_mb"] for name, each in found["build"].items()}
+    for count, times in found["updates"].items():
+        yield f"update of {count}, ms", {name: statistics.median(each)
+                                         for name, each in times.items()}
+    yield "disk, MB", found["size"]
+    yield "memory, MB", {name: each["rss_mb"] for name, each in found["memory"].items()}
+
+
+def report(found: Mapping[str, Any], versions: int) -> None:
+    others = [name for name in ENGINES if name != Ours.name]
+    title = f"{versions} versions of {found['components']} components"
+    print_table(f"Index of {title}", ["", *ENGINES, *(f"/ {name}" for name in others)], [
+        [what, *(f"{values[name]:.1f}" for name in ENGINES), *_ratios(values)]
+        for what, values in rows_of(found)])
+    print_table(f"Queries over {title}, ms p50 / p95", [
+        "", "first time", *ENGINES, *(f"/ {name}" for name in others)], [
+        [kind, _pair(found["first"][kind][Ours.name]),
+         *(_pair(values[name]) for name in ENGINES),
+         *_ratios({name: each[0] for name, each in values.items()})]
+        for kind, values in found["again"].items()])
+    print_targets(found, versions)
+    save(f"search-{versions}", found)
+
+
+def _pair(times: tuple[float, float]) -> str:
+    return f"{times[0]:.2f} / {times[1]:.2f}"
+
+
+def _ratios(values: Mapping[str, float]) -> list[str]:
+    return [f"{values[Ours.name] / values[name]:.2f}" for name in ENGINES if name != Ours.name]
+
+
+def print_targets(found: Mapping[str, Any], versions: int) -> None:
+    figures = {f"{kind}, p95 ms": found["again"][kind][Ours.name][1] for kind in TARGETS}
+    wanted = {f"{kind}, p95 ms": each.get(versions) for kind, each in TARGETS.items()}
+    page = found["again"]["page"]
+    figures |= {what: values[Ours.name] for what, values in rows_of(found)}
+    figures["page p50 / SQLite FTS5"] = page[Ours.name][0] / page["SQLite FTS5"][0]
+    wanted |= {what: each.get(versions) for what, each in OTHER_TARGETS.items()}
+    rows = [[what, f"{figures[what]:.2f}", f"≤ {most:g}",
+             "met" if figures[what] <= most else f"MISSED by {figures[what] / most - 1:.0%}"]
+            for what, most in wanted.items() if most]
+    if rows:
+        print_table(f"Targets at {versions} versions", ["", "measured", "target", ""], rows)
 
 
 def main() -> None:
-    generator = Generator(VERSIONS)
-    with tempfile.TemporaryDirectory() as folder:
-        index, reference, sync_s = fill(Path(folder), generator)
-        asked = queries(generator)
-        index.search("warm"), reference.search("warm")
-        rounds = {"first": timed_ms(index.search, asked), "again": timed_ms(index.search, asked),
-                  "SQLite FTS5": timed_ms(reference.search, asked)}
-    report(rounds, components=len(generator.made), sync_s=sync_s)
-
-
-def report(rounds: dict[str, list[tuple[str, float]]], *, components: int, sync_s: float) -> None:
-    figures = {}
-    for kind in [*dict.fromkeys(kind for kind, _ in rounds["first"]), "all queries"]:
-        figures[kind] = {name: percentiles([ms for each, ms in times
-                                            if kind in (each, "all queries")])
-                         for name, times in rounds.items()}
-    rows = [[kind, *(f"{p50:.2f} / {p95:.2f}" for p50, p95 in found.values()),
-             f"{found['first'][0] / found['SQLite FTS5'][0]:.2f}"]
-            for kind, found in figures.items()]
-    print_table(f"Search over {VERSIONS} versions of {components} components, ms p50 / p95",
-                ["queries", *rounds, "ratio p50"], rows)
-    p95 = figures["all queries"]["first"][1]
-    verdict = "met" if p95 <= TARGET_MS else "MISSED"
-    print(f"95% of {len(rounds['first'])} queries, each asked for the first time, take at most "
-          f"{p95:.1f} ms (target {TARGET_MS:.0f} ms: {verdict}). Sync and index from Git: "
-          f"{sync_s:.0f} s, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB.")
-    save("search", {"p95_ms": p95, "target_ms": TARGET_MS, "sync_s": sync_s, "kinds": figures})
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--versions", type=int, nargs="+", default=VERSIONS)
+    parser.add_argument("--task", nargs=3, metavar=("TASK", "ENGINE", "FOLDER"),
+                        help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        task, name, folder = options.task
+        print(json.dumps({"build": build, "read": read}[task](name, Place(Path(folder)))))
+        return
+    for versions in options.versions:
+        begin = time.perf_counter()
+        report(measure(versions), versions)
+        print(f"That took {time.perf_counter() - begin:.0f} s.")
 
 
 if __name__ == "__main__":
