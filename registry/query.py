@@ -12,6 +12,7 @@ from registry.query_fields import FIELDS, ValueProblem, comparisons, key_of, nea
 MAX_LENGTH = 1000
 MAX_DEPTH = 20
 MAX_CLAUSES = 50
+SHOWN_BEFORE, SHOWN_AFTER = 40, 30
 KEYWORDS = ("AND", "OR", "NOT")
 _KEYWORD = re.compile(r'(AND|OR|NOT)(?=[\s()"]|$)')
 _FIELD = re.compile(r"([A-Za-z]+):")
@@ -155,6 +156,15 @@ def parse_query(text: str) -> Query:
         if error.instead and not _is_readable(error.instead):
             error.instead = ""
         raise
+
+
+def around(text: str, position: int) -> tuple[str, str]:
+    """A query before and from a place, as one line that is short enough to be shown."""
+    line = "".join(char if char.isprintable() else " " for char in text)
+    before, after = line[:position], line[position:]
+    if len(before) > SHOWN_BEFORE:
+        before = f"…{before[-SHOWN_BEFORE:]}"
+    return before, after if len(after) <= SHOWN_AFTER else f"{after[:SHOWN_AFTER]}…"
 
 
 def _is_readable(text: str) -> bool:

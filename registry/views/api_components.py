@@ -1,30 +1,55 @@
 """The HTTP API's routes about components: search, show, check. They need no login."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
+
+from flask import jsonify
+from flask.typing import ResponseReturnValue
 
 from registry.component import parse
 from registry.errors import ComponentError, NotFoundError
+from registry.highlight import spans, terms_of
 from registry.hits import Hit
+from registry.query import parse_query
 from registry.views import api_models as models
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
 from registry.views.entries import entry_json, find_entry, version_json, versions_of
 from registry.views.errors import API_PREFIX
+from registry.views.finding import completions
 from registry.views.services import services
 
+COMPLETIONS_KEPT_S = 60
 api = Api("api_components", API_PREFIX)
 
 
 @api.route("GET", "/components", access=Access.PUBLIC, query=models.SearchQuery,
            result=models.ComponentPage)
 def search_components(query: models.SearchQuery) -> dict[str, Any]:
-    """Find components by words in their names, descriptions, contributors and commands."""
-    page = services().search.search(query.q, types=tuple(query.type), page=query.page,
-                                    page_size=query.page_size, user_id=viewer_id())
+    """Find components: words, "phrases", -without, OR, (groups) and filters such as type:job.
+
+    A query that cannot be read is answered with 400 and the column of its mistake.
+    """
+    asked = parse_query(query.q)
+    page = services().search.search(
+        asked.clause, types=tuple(query.type), sort=query.sort, page=query.page,
+        page_size=query.page_size, user_id=viewer_id(), explain=query.explain)
+    terms = terms_of(asked, page.terms)
     return {"total": page.total, "page": page.page, "page_size": page.page_size,
-            "facets": dict(page.facets.get("type", {})), "suggestions": list(page.suggestions),
-            "components": [_hit_json(hit) for hit in page.hits]}
+            "facets": {field: [{"value": value, "count": count} for value, count in found.items()]
+                       for field, found in page.facets.items()},
+            "suggestions": list(page.suggestions), "is_ready": page.is_ready,
+            "components": [_hit_json(hit, terms) for hit in page.hits]}
+
+
+@api.route("GET", "/complete", access=Access.PUBLIC, query=models.CompletionQuery,
+           result=models.Completions)
+def complete_name(query: models.CompletionQuery) -> ResponseReturnValue:
+    """Names that a query may be going to: of its words, and of its type where it has one."""
+    answer = jsonify(completions=[{"type": each.type, "name": each.name}
+                                  for each in completions(query.q, query.limit)])
+    answer.headers["Cache-Control"] = f"private, max-age={COMPLETIONS_KEPT_S}"
+    return answer
 
 
 @api.route("GET", "/components/<type_name>/<name>", access=Access.PUBLIC,
@@ -62,7 +87,11 @@ def validate(body: models.YamlText) -> dict[str, Any]:
         "errors": [], "warnings": [problem.as_json() for problem in component.warnings]}
 
 
-def _hit_json(hit: Hit) -> dict[str, Any]:
+def _hit_json(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:
     return {"reference": hit.reference, "source": hit.source, "type": hit.type, "name": hit.name,
             "version": hit.version, "contributor": hit.contributor,
-            "description": hit.description, "updated_at": hit.updated}
+            "description": hit.description, "updated_at": hit.updated, "used": hit.used,
+            "tags": list(hit.tags), "is_deprecated": hit.is_deprecated,
+            "highlights": {"name": spans(hit.name, terms),
+                           "description": spans(hit.description, terms)},
+            "why": [{"reason": reason, "points": points} for reason, points in hit.why]}

@@ -68,33 +68,6 @@ class NewPassword(Given):
     new_password: str
 
 
-class SearchQuery(Given):
-    q: str = Field(default="", max_length=200, description="Words; empty lists everything.")
-    type: list[TypeName] = Field(default=[], description="Only these types.")
-    page: int = Field(default=1, ge=1, le=100_000)
-    page_size: int = Field(default=20, ge=1, le=100)
-
-
-class ComponentHit(Answer):
-    reference: str
-    source: str
-    type: str
-    name: str
-    version: str
-    contributor: str
-    description: str
-    updated_at: str
-
-
-class ComponentPage(Answer):
-    total: int
-    page: int
-    page_size: int
-    facets: dict[str, int] = Field(description="Matches by type.")
-    suggestions: list[str] = Field(description="Names that may be meant, where nothing matched.")
-    components: list[ComponentHit]
-
-
 class ComponentQuery(Given):
     version: str = Field(default="", max_length=255, description="A version, `latest`, or a "
                          "commit of 7 to 40 hex digits. Empty: the latest.")
@@ -364,3 +337,76 @@ class Machine(Answer):
     free: FreeMachine
     gpu_reason: str | None = Field(description="Why there is no GPU; null where there is one.")
     host_ip: str
+
+
+# --- search --------------------------------------------------------------------------------------
+
+class SearchQuery(Given):
+    q: str = Field(default="", max_length=1000, description="A query, such as `cifar10 type:job "
+                   "-tag:old gpu:<=4`; see docs/search.md. Empty lists everything.")
+    type: list[TypeName] = Field(default=[], description="Only these types.")
+    sort: Literal["relevance", "updated", "used", "name"] = Field(
+        default="relevance", description="Without words, relevance is newest first.")
+    explain: bool = Field(default=False, description="Say of each hit why it is where it is.")
+    page: int = Field(default=1, ge=1, le=100_000)
+    page_size: int = Field(default=20, ge=1, le=100)
+
+
+class Reason(Answer):
+    reason: str
+    points: float
+
+
+class Highlights(Answer):
+    """What to mark: [start, end) pairs, counted in Unicode characters from 0."""
+
+    name: list[list[int]]
+    description: list[list[int]]
+
+
+class ComponentHit(Answer):
+    reference: str
+    source: str
+    type: str
+    name: str
+    version: str
+    contributor: str
+    description: str
+    updated_at: str
+    used: int = Field(description="Jobs that ran it and components that name it.")
+    tags: list[str]
+    is_deprecated: bool
+    highlights: Highlights
+    why: list[Reason] = Field(description="What its rank is made of; empty without `explain`.")
+
+
+class FacetValue(Answer):
+    value: str = Field(description="What a filter takes: `field:value`.")
+    count: int
+
+
+class ComponentPage(Answer):
+    total: int
+    page: int
+    page_size: int
+    facets: dict[str, list[FacetValue]] = Field(
+        description="By field: type, by, source, tag, image, gpu; most frequent first. Types are "
+        "counted whatever `type` is chosen.")
+    suggestions: list[str] = Field(description="Queries that find something, where this one does "
+                                   "not.")
+    is_ready: bool = Field(description="false: the index is being made; something may be missing.")
+    components: list[ComponentHit]
+
+
+class CompletionQuery(Given):
+    q: str = Field(max_length=1000, description="What is typed so far.")
+    limit: int = Field(default=8, ge=1, le=20)
+
+
+class Completion(Answer):
+    type: str
+    name: str
+
+
+class Completions(Answer):
+    completions: list[Completion]

@@ -11,12 +11,14 @@ from flask.typing import ResponseReturnValue
 from registry.catalog import Entry
 from registry.component import TYPES
 from registry.errors import ConflictError, NotFoundError
+from registry.hits import SORTS, Page
+from registry.query import around
+from registry.query_fields import FIELDS
 from registry.views.auth import viewer_id
 from registry.views.entries import component_of, find_entry, prerequisites_of, versions_of
+from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
 from registry.views.services import services
 
-PAGE_SIZE = 24
-MAX_QUERY = 200
 MAX_PAGE = 100_000
 _REFERABLE = re.compile(r"[^\s@]+")
 
@@ -25,17 +27,28 @@ blueprint = Blueprint("marketplace", __name__)
 
 @blueprint.get("/")
 def index() -> ResponseReturnValue:
-    query = request.args.get("q", "").strip()[:MAX_QUERY]
-    type_name = request.args.get("type", "")
-    types = (type_name,) if type_name in TYPES else ()
-    page = services().search.search(query, types=types, page=_page_number(), page_size=PAGE_SIZE,
-                                    user_id=viewer_id())
+    text, type_name = request.args.get("q", ""), request.args.get("type", "")
+    query, error = understood(text)
+    sort = request.args.get("sort", "")
+    finding = Finding(query=query, type=type_name if type_name in TYPES else "",
+                      sort=sort if sort in SORTS else SORTS[0], number=_page_number())
+    if error:
+        return _index(finding, Page(page=1, page_size=PAGE_SIZE), error=error,
+                      around=around(text, error.position)), error.status
+    page = services().search.search(
+        query.clause, types=(finding.type,) if finding.type else (), sort=finding.sort,
+        page=finding.number, page_size=PAGE_SIZE, user_id=viewer_id(),
+        explain=bool(query.wanted))
     if page.total and not page.hits:
-        return redirect(url_for("marketplace.index", q=query or None, type=type_name or None))
+        return redirect(finding.page(1))
+    return _index(finding, page)
+
+
+def _index(finding: Finding, page: Page, **rest: object) -> str:
     return render_template(
-        "marketplace/index.html", query=query, chosen=types[0] if types else "", page=page,
-        types=TYPES, last=-(-page.total // PAGE_SIZE),
-        all_count=sum(page.facets.get("type", {}).values()))
+        "marketplace/index.html", finding=finding, query=finding.query, page=page, types=TYPES,
+        marker=Marker(finding.query, page), fields=FIELDS,
+        all_count=sum(page.facets.get("type", {}).values()), **rest)
 
 
 @blueprint.get("/c/<type_name>/<path:rest>")

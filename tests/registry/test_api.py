@@ -98,7 +98,7 @@ def test_a_page_may_write_with_its_cookie_only_with_the_forms_token(web):
 
 def test_a_search_lists_hits_with_facets(web):
     found = web.program().get("/components", q="hello").json
-    assert (found["total"], found["facets"]) == (1, {"job": 1})
+    assert (found["total"], found["facets"]["type"]) == (1, [{"value": "job", "count": 1}])
     assert found["components"][0]["reference"] == "job/hello@1.1.0"
 
 
@@ -111,10 +111,30 @@ def test_a_search_is_filtered_by_types_and_paged(web):
 
 @pytest.mark.parametrize("query, path", [
     ({"page": "0"}, "page"), ({"page_size": 101}, "page_size"), ({"type": "x"}, "type[0]"),
-    ({"q": "x" * 201}, "q"), ({"nope": "1"}, "nope"), ({"page": "x"}, "page")])
+    ({"q": "x" * 1001}, "q"),
+    ({"q": "a )"}, "q"), ({"sort": "x"}, "sort"), ({"nope": "1"}, "nope"), ({"page": "x"}, "page")])
 def test_a_wrong_query_says_which_part(web, query, path):
     answer = web.program().get("/components", **query)
     assert answer.status_code == 400 and answer.json["errors"][0]["path"] == path
+
+
+def test_a_query_that_cannot_be_read_is_answered_with_its_place(web):
+    answer = web.program().get("/components", q='hello "two words')
+    assert (answer.status_code, answer.json["code"]) == (400, "InvalidQuery")
+    assert (answer.json["errors"][0]["line"], answer.json["errors"][0]["column"]) == (1, 7)
+
+
+def test_a_hit_says_what_to_mark_in_it(web):
+    hit, = web.program().get("/components", q="hello").json["components"]
+    assert hit["highlights"] == {"name": [[0, 5]], "description": [[7, 12]]}
+
+
+def test_names_are_completed_from_the_first_letters(web):
+    visitor = web.program()
+    assert visitor.get("/complete", q="he").json == {
+        "completions": [{"type": "job", "name": "hello"}]}
+    assert visitor.get("/complete", q="type:data he").json == {"completions": []}
+    assert visitor.get("/complete", q='"he').json == {"completions": []}
 
 
 def test_a_component_is_shown_whole(web):

@@ -1,0 +1,177 @@
+"""The search page's state, which its address holds whole, and the links that change one part."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Callable, Sequence
+
+from flask import url_for
+from markupsafe import Markup, escape
+
+from registry.highlight import pieces, terms_of
+from registry.hits import SORTS, Completion, Hit, Page
+from registry.query import Filter, Query, QueryError, clause_text, parse_query
+from registry.views.auth import viewer_id
+from registry.views.services import services
+from registry.views.text import breakable
+
+PAGE_SIZE = 24
+FACET_TITLES = {"by": "Contributor", "tag": "Tag", "image": "Image", "gpu": "GPUs",
+                "source": "Source"}
+SORT_TITLES = {"relevance": "Best match", "updated": "Newest", "used": "Most used", "name": "Name"}
+SHOWN_VALUES = 6
+MAX_COMPLETIONS = 100
+SHOWN_PAGES = 2  # on either side of the present one
+ALL_VERSIONS = Filter("versions", "=", "all")
+_TICKS = re.compile(r"`([^`\n]+)`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A choice on the page: what it says, where it leads, whether it is the present one."""
+
+    text: str
+    url: str
+    is_current: bool = False
+    count: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facet:
+    """The values of one field among what was found; the first few, and those behind `more`."""
+
+    title: str
+    shown: Sequence[Link]
+    more: Sequence[Link]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What is looked for: the query as it was typed, the tab, the order, the page."""
+
+    query: Query
+    type: str = ""
+    sort: str = "relevance"
+    number: int = 1
+
+    @property
+    def url(self) -> str:
+        return url_for("marketplace.index", q=self.query.text if self.query.text.strip() else None,
+                       type=self.type or None, page=self.number if self.number > 1 else None,
+                       sort=self.sort if self.sort != "relevance" else None)
+
+    def tab(self, type: str) -> str:
+        return replace(self, type=type, number=1).url
+
+    def page(self, number: int) -> str:
+        return replace(self, number=number).url
+
+    def asking(self, text: str) -> str:
+        """The address of another query; it may be one that cannot be read."""
+        return replace(self, query=replace(self.query, text=text), number=1).url
+
+    @property
+    def sorts(self) -> list[Link]:
+        """The orders that make sense: where no word is asked, none is a better match."""
+        first = "relevance" if self.query.wanted else "updated"
+        current = first if self.sort == "relevance" else self.sort
+        return [Link(text=SORT_TITLES[sort], is_current=sort == current,
+                     url=replace(self, number=1, sort="relevance" if sort == first else sort).url)
+                for sort in SORTS if self.query.wanted or sort != "relevance"]
+
+    @property
+    def chips(self) -> list[Link]:
+        """The filters that hold, each with the way to be rid of it."""
+        return [Link(text=clause_text(clause), url=self._asking(self.query.without(clause)))
+                for clause in self.query.filters]
+
+    @property
+    def other_versions(self) -> str:
+        """The same search of all versions, or of the newest only."""
+        is_all = self.query.has_all_versions
+        return self._asking(self.query.without(ALL_VERSIONS) if is_all
+                            else self.query.with_filter("versions", "all"))
+
+    def hit(self, hit: Hit) -> str:
+        """The page of a component, or of exactly that version where all were asked for."""
+        rest = hit.reference.partition("/")[2] if self.query.has_all_versions else hit.name
+        return url_for("marketplace.show", type_name=hit.type, rest=rest, source=hit.source)
+
+    def facets(self, page: Page) -> list[Facet]:
+        found = []
+        for field, title in FACET_TITLES.items():
+            links = [self._value(field, value, count)
+                     for value, count in page.facets.get(field, {}).items()]
+            if links and (len(links) > 1 or links[0].is_current or field != "source"):
+                found.append(Facet(title=title, shown=links[:SHOWN_VALUES],
+                                   more=links[SHOWN_VALUES:]))
+        return found
+
+    def pages(self, page: Page) -> list[Link | None]:
+        """The first page, those around the present one and the last; None: a gap."""
+        last = -(-page.total // page.page_size)
+        near = range(max(1, page.page - SHOWN_PAGES), min(last, page.page + SHOWN_PAGES) + 1)
+        found: list[Link | None] = []
+        before = 0
+        for number in sorted({1, *near, last}):
+            if number > before + 1:
+                found.append(None)
+            found.append(Link(text=str(number), url=self.page(number),
+                              is_current=number == page.page))
+            before = number
+        return found if last > 1 else []
+
+    def _value(self, field: str, value: str, count: int) -> Link:
+        clause = Filter(field, "=", value)
+        is_current = clause in self.query.clauses
+        query = self.query.without(clause) if is_current else self.query.with_filter(field, value)
+        return Link(text=value, count=count, is_current=is_current, url=self._asking(query))
+
+    def _asking(self, query: Query) -> str:
+        return replace(self, query=query, number=1).url
+
+
+class Marker:
+    """Marks what a query found in the texts of a page."""
+
+    def __init__(self, query: Query, page: Page) -> None:
+        self._terms = terms_of(query, page.terms)
+
+    def name(self, hit: Hit) -> Markup:
+        return self._marked(hit.name, _breakable)
+
+    def text(self, text: str) -> Markup:
+        """A description, in which `code` is set as such."""
+        parts = (self._marked(part, escape) for part in _TICKS.split(text))
+        return Markup("").join(Markup("<code>{}</code>").format(part) if number % 2 else part
+                               for number, part in enumerate(parts))
+
+    def _marked(self, text: str, written: Callable[[str], Markup]) -> Markup:
+        return Markup("").join(Markup("<mark>{}</mark>").format(written(piece)) if is_match
+                               else written(piece) for piece, is_match in pieces(text, self._terms))
+
+
+def _breakable(piece: str) -> Markup:
+    """A piece of a name, which the next piece may follow on another line."""
+    return breakable(piece) + (Markup("<wbr>") if piece[-1] in "_.-" else "")
+
+
+def completions(text: str, limit: int) -> list[Completion]:
+    """Names that begin as the words of an unfinished query do; none where it asks for no words."""
+    query, error = understood(text)
+    words = query.without_filters()
+    if error or not words.wanted:
+        return []
+    types = {each.value for each in query.filters if isinstance(each, Filter)
+             and each.field == "type"}
+    found = services().search.complete(words.text, limit=MAX_COMPLETIONS if types else limit,
+                                       user_id=viewer_id())
+    return [each for each in found if not types or each.type in types][:limit]
+
+
+def understood(text: str) -> tuple[Query, QueryError | None]:
+    """The query, or an empty one with the text and what is wrong in it."""
+    try:
+        return parse_query(text), None
+    except QueryError as error:
+        return replace(parse_query(""), text=text), error
