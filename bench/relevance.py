@@ -20,6 +20,7 @@ from registry.search import SearchIndex
 
 HAND_WRITTEN = Path(__file__).parent / "judged" / "hand.json"
 BASELINE = Path(__file__).parent / "judged" / "baseline.json"
+REAL = (corpus.BUNDLED, corpus.OPENPAI)
 VERSIONS, TOP, BASELINE_VERSIONS = 10_000, 10, 1_000
 HALVES = ("tuning", "held out")
 
@@ -118,42 +119,44 @@ def fts5(engine: references.Sqlite) -> Callable[[Judged], Answer]:
     return ask
 
 
-def hand_written() -> list[Judged]:
-    """Queries with grades given by hand, over the components that are there."""
-    there = {f"{row['type']}/{row['name']}"
-             for row in corpus.real_rows(corpus.BUNDLED, corpus.OPENPAI)}
-    found = []
-    for kind, queries in json.loads(HAND_WRITTEN.read_text()).items():
-        for text, grades in queries.items():
-            if grades.keys() <= there:
-                found.append(Judged(kind=kind, text=text, words=text, grades=grades))
-    return found
+def hand_written(folders: Sequence[Path]) -> list[Judged]:
+    """Queries with grades given by hand, as far as these folders have what answers them."""
+    there = {f"{row['type']}/{row['name']}" for row in corpus.real_rows(*folders)}
+    return [Judged(kind=kind, text=text, words=text, grades=grades)
+            for kind, queries in json.loads(HAND_WRITTEN.read_text()).items()
+            for text, grades in queries.items() if grades.keys() <= there]
 
 
-def measure(versions: int, *, each: int = 40) -> dict[str, dict[str, list[Score]]]:
-    """Scores by engine and half: generated queries over a large corpus, others over the real."""
+def measure(versions: int, *, folders: Sequence[Path] = REAL,
+            is_alone: bool = False) -> dict[str, dict[str, list[Score]]]:
+    """Scores by engine and half: generated queries over a large corpus, others over the real.
+
+    `is_alone`: without the reference.
+    """
     generator = Generator(versions)
     parts = [
-        (Judge(generator, each=each).all(),
-         [corpus.made_rows(generator.made), corpus.real_rows(corpus.BUNDLED)]),
-        (hand_written(), [corpus.real_rows(corpus.BUNDLED), corpus.real_rows(corpus.OPENPAI)])]
-    found: dict[str, dict[str, list[Score]]] = {
-        name: {half: [] for half in HALVES} for name in ("PAIShare", "SQLite FTS5")}
+        (Judge(generator).all(), [corpus.made_rows(generator.made),
+                                  corpus.real_rows(corpus.BUNDLED)]),
+        (hand_written(folders), [corpus.real_rows(folder) for folder in folders])]
+    found: dict[str, dict[str, list[Score]]] = {}
     for judged, sources in parts:
         with corpus.filled(*sources) as (engine, index), tempfile.TemporaryDirectory() as folder:
-            reference = references.Sqlite(Path(folder))
-            reference.add(references.texts(engine))
-            for name, ask in (("PAIShare", ours(index)), ("SQLite FTS5", fts5(reference))):
+            engines = {"PAIShare": ours(index)}
+            if not is_alone:
+                reference = references.Sqlite(Path(folder))
+                reference.add(references.texts(engine))
+                engines[reference.name] = fts5(reference)
+            for name, ask in engines.items():
                 for half, chosen in halves(judged).items():
-                    found[name][half] += [score(each, ask(each)) for each in chosen]
-            reference.connection.close()
+                    found.setdefault(name, {}).setdefault(half, []).extend(
+                        score(each, ask(each)) for each in chosen)
     return found
 
 
-def ndcg_by_class(scores: Mapping[str, Sequence[Score]]) -> dict[str, float]:
-    """What the baseline keeps: both halves together."""
-    both = [each for half in scores.values() for each in half]
-    return {kind: round(found["ndcg"], 4) for kind, found in figures(both).items()}
+def measure_baseline() -> dict[str, dict[str, float]]:
+    """What a test compares with: quick, and the same on every machine."""
+    by_half = measure(BASELINE_VERSIONS, folders=(corpus.BUNDLED,), is_alone=True)["PAIShare"]
+    return figures([each for scores in by_half.values() for each in scores])
 
 
 # --- what is printed --------------------------------------------------------------------------
@@ -193,7 +196,7 @@ def main() -> None:
                         help=f"keep what a test compares with, at {BASELINE_VERSIONS} versions")
     options = parser.parse_args()
     if options.write_baseline:
-        kept = ndcg_by_class(measure(BASELINE_VERSIONS)["PAIShare"])
+        kept = {kind: round(each["ndcg"], 4) for kind, each in measure_baseline().items()}
         BASELINE.write_text(json.dumps(kept, indent=1) + "\n")
         return
     found = measure(options.versions)
