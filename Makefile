@@ -46,6 +46,7 @@ sure: lint test
 bench:
 	@tools/setup.sh venv engine image-tools
 	@$(BIN)/python -m runner build-image
+	@$(BIN)/python -m pip install -qq --editable '.[bench]'
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done
 
 clean:
