@@ -6,7 +6,7 @@ import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Collection, Mapping
+from typing import Any, Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -52,6 +52,13 @@ class Catalog:
         if not entries and not purged:
             raise self._unknown(wanted, wanted.type or type, user_id)
         return Choice(wanted, entries, purged, self._files).entry()
+
+    def choose(self, wanted: Reference, entries: Sequence[Entry]) -> Entry:
+        """What a reference means among these entries, of which there is one at least.
+
+        Raises as `get` does; what was purged counts as unknown.
+        """
+        return Choice(wanted, entries, (), self._files).entry()
 
     def versions(self, type: str, name: str, source: str | None = None, *,
                  user_id: int | None = None) -> list[Entry]:
