@@ -49,7 +49,9 @@ function optionOf(completion, number) {
   option.dataset.url = pageOf(completion);
   const type = document.createElement("small");
   type.textContent = TYPES[completion.type] ?? completion.type;
-  option.append(completion.name, " ", type);
+  const name = document.createElement("span");
+  name.textContent = completion.name;
+  option.append(name, " ", type);
   return option;
 }
 
