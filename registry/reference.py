@@ -53,10 +53,14 @@ class Reference:
         return cls(source=parts["source"] or "", type=parts["type"] or "", name=parts["name"],
                    selector=parts["version"] or LATEST)
 
+    @property
+    def named(self) -> str:
+        """Name and selector, as they stand after the type."""
+        return self.name if self.selector == LATEST else f"{self.name}@{self.selector}"
+
     def __str__(self) -> str:
-        source = f"{self.source}:" if self.source else ""
-        selector = "" if self.selector == LATEST else f"@{self.selector}"
-        return f"{source}{self.type and f'{self.type}/'}{self.name}{selector}"
+        source, type = (self.source and f"{self.source}:"), (self.type and f"{self.type}/")
+        return f"{source}{type}{self.named}"
 
 
 # --- which version ------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ import click
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
 from registry.component_rules import TYPES
-from registry.errors import ConflictError, NotFoundError
-from registry.reference import REFERENCE
 from registry.terminal import Terminal, first_sentence, local_time
 
 
@@ -66,26 +64,10 @@ def _nothing_found(suggestions: list[str]) -> str:
 
 
 def _entry(client: ApiClient, reference: str) -> dict[str, Any]:
-    match = REFERENCE.fullmatch(reference)
-    if match is None:
-        raise click.BadParameter(f"{reference!r} is no reference; write one like "
-                                 "job/digits_classifier@1.0.0.")
-    part = match.groupdict()
-    type_ = part["type"] or _only_type(client, part["name"])
-    return client.get("components", type_, part["name"], version=part["version"],
-                      source=part["source"])
-
-
-def _only_type(client: ApiClient, name: str) -> str:
-    hits = client.get("components", q=name, page_size=100)["components"]
-    types = sorted({hit["type"] for hit in hits if hit["name"] == name})
-    if not types:
-        raise NotFoundError(f"No component is called {name!r}.",
-                            [hit["reference"] for hit in hits[:3]])
-    if len(types) > 1:
-        raise ConflictError(f"{name!r} is the name of several components: write "
-                            + " or ".join(f"{type_}/{name}" for type_ in types) + ".")
-    return types[0]
+    """The whole entry; type and source are those that the server finds."""
+    found = client.get("resolve", reference=reference)
+    return client.get("components", found["type"], found["name"], source=found["source"],
+                      version=reference.partition("@")[2])
 
 
 def _show_entry(terminal: Terminal, entry: dict[str, Any]) -> None:

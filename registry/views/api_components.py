@@ -53,10 +53,11 @@ def complete_name(query: models.CompletionQuery) -> ResponseReturnValue:
 
 
 @api.route("GET", "/components/<type_name>/<name>", access=Access.PUBLIC,
-           query=models.ComponentQuery, result=models.ComponentEntry, errors=(404, 409))
+           query=models.ComponentQuery, result=models.ComponentEntry, errors=(404, 409, 410))
 def show_component(type_name: str, name: str, query: models.ComponentQuery) -> dict[str, Any]:
     """One version of a component with its text, its origin and all versions."""
-    return entry_json(find_entry(type_name, name, query.version, query.source))
+    version = query.version and f"@{query.version}"
+    return entry_json(find_entry(f"{type_name}/{name}{version}", query.source))
 
 
 @api.route("GET", "/components/<type_name>/<name>/versions", access=Access.PUBLIC,
@@ -67,6 +68,18 @@ def list_versions(type_name: str, name: str, query: models.SourceQuery) -> dict[
     if not versions:
         raise NotFoundError(f"There is no component {type_name}/{name}.")
     return {"versions": [version_json(entry) for entry in versions]}
+
+
+@api.route("GET", "/resolve", access=Access.PUBLIC, query=models.ReferenceQuery,
+           result=models.ResolvedReference, errors=(404, 409, 410))
+def resolve_reference(query: models.ReferenceQuery) -> dict[str, Any]:
+    """What a reference means now: one version, with the commit and blob that hold its bytes.
+
+    A type or source that it leaves out is found; 409 names the choices where several fit.
+    """
+    entry = find_entry(query.reference)
+    return {**version_json(entry), "type": entry.type, "name": entry.name, "path": entry.path,
+            "blob": entry.blob, "exact_reference": entry.exact_reference}
 
 
 @api.route("POST", "/validate", access=Access.PUBLIC, body=models.YamlText,

@@ -78,13 +78,26 @@ class SourceQuery(Given):
     source: str = Field(default="", max_length=255, description="Only of this source.")
 
 
+class Mark(Answer):
+    """Why a version was yanked or deprecated."""
+
+    reason: str
+    successor: str | None = Field(description="A reference to use instead.")
+    at: datetime
+
+
 class Version(Answer):
     version: str
     source: str
     commit: str
     committed_at: datetime
-    is_latest: bool
+    is_latest: bool = Field(description="What `@latest` means.")
     is_present: bool = Field(description="Still in the source at its head.")
+    is_moved: bool = Field(description="The version was recorded before with other bytes, which "
+                           "it keeps meaning; only its commit names this entry.")
+    tags: list[str] = Field(description="The source's tags that name this version.")
+    yanked: Mark | None = Field(description="null where it is not yanked.")
+    deprecated: Mark | None
 
 
 class Versions(Answer):
@@ -97,24 +110,18 @@ class Prerequisite(Answer):
     reference: str | None = Field(description="The component in the marketplace; null: inline.")
 
 
-class ComponentEntry(Answer):
+class ComponentEntry(Version):
     id: int
     reference: str
-    source: str
     type: str
     name: str
-    version: str
     contributor: str
     description: str
-    commit: str
-    committed_at: datetime
     path: str
     blob: str
     text: str = Field(description="The YAML exactly as it is in the source.")
     document: dict[str, Any] = Field(description="The same as JSON, versions as text.")
     warnings: list[Problem]
-    is_latest: bool
-    is_present: bool
     versions: list[Version]
     prerequisites: list[Prerequisite]
 
@@ -410,3 +417,18 @@ class Completion(Answer):
 
 class Completions(Answer):
     completions: list[Completion]
+
+
+# --- references ----------------------------------------------------------------------------------
+
+class ReferenceQuery(Given):
+    reference: str = Field(min_length=1, max_length=1000, description="Such as `job/x@^1.0`, "
+                           "`x`, `x@latest` or `source:job/x@<commit>`.")
+
+
+class ResolvedReference(Version):
+    type: str
+    name: str
+    path: str
+    blob: str = Field(description="The Git id of the bytes.")
+    exact_reference: str = Field(description="Names these bytes and no others, also later.")

@@ -1,13 +1,16 @@
 """What pages and API tell about one version of a component."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from registry.catalog import Entry
+from flask import render_template, url_for
+from flask.typing import ResponseReturnValue
+
 from registry.component import Component, parse, uris_of
-from registry.errors import ConflictError, InvalidInputError, NotFoundError
-from registry.reference import REFERENCE
+from registry.entry import Entry, Mark
+from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError
+from registry.reference import REFERENCE, Reference, is_prerelease
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
@@ -24,11 +27,25 @@ class Prerequisite:
     description: str
 
 
-def find_entry(type_name: str, name: str, version: str = "", source: str = "") -> Entry:
-    """The version that is meant; raises NotFoundError, or ConflictError naming the choices."""
-    reference = f"{source}:" if source else ""
-    reference += f"{type_name}/{name}" + (f"@{version}" if version else "")
-    return services().catalog.get(reference, type=type_name, user_id=viewer_id())
+def find_entry(reference: str, source: str = "") -> Entry:
+    """The version that a reference means to the viewer; `source` where it does not say one.
+
+    Raises InvalidInputError, NotFoundError, ConflictError naming the choices, or GoneError.
+    """
+    wanted = Reference.parse(reference)
+    whole = replace(wanted, source=wanted.source or source)
+    return services().catalog.get(str(whole), user_id=viewer_id())
+
+
+def choices_page(error: ConflictError, endpoint: str) -> ResponseReturnValue:
+    """Which one is meant, with a link to `endpoint` for each; the error where it is another."""
+    if not error.choices:
+        raise error
+    found = [(Reference.parse(choice), find_entry(choice)) for choice in error.choices]
+    links = [url_for(endpoint, type_name=entry.type, rest=wanted.named, source=entry.source)
+             for wanted, entry in found]
+    return render_template("marketplace/choices.html", name=found[0][1].name,
+                           choices=list(zip(links, (entry for _, entry in found)))), error.status
 
 
 def versions_of(type_name: str, name: str, source: str | None) -> list[Entry]:
@@ -47,8 +64,10 @@ def prerequisites_of(component: Component) -> list[Prerequisite]:
 
 def version_json(entry: Entry) -> dict[str, Any]:
     return {"version": entry.version, "source": entry.source, "commit": entry.commit,
-            "committed_at": iso(entry.committed_at), "is_latest": entry.is_latest,
-            "is_present": entry.is_present}
+            "committed_at": iso(entry.committed_at), "is_present": entry.is_present,
+            "is_latest": entry.is_latest and not is_prerelease(entry.version),
+            "is_moved": entry.is_moved, "tags": list(entry.tags),
+            "yanked": _mark_json(entry.yanked), "deprecated": _mark_json(entry.deprecated)}
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -64,6 +83,12 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "versions": [version_json(each) for each in versions],
         "prerequisites": [{"name": item.name, "type": item.type, "reference": item.reference}
                           for item in prerequisites_of(component)]}
+
+
+def _mark_json(mark: Mark | None) -> dict[str, Any] | None:
+    if mark is None:
+        return None
+    return {"reason": mark.reason, "successor": mark.successor or None, "at": iso(mark.at)}
 
 
 def _prerequisite(item: dict[str, Any]) -> Prerequisite:
@@ -90,5 +115,5 @@ def _found(reference: str, type_name: str | None) -> Entry | None:
         return None
     try:
         return services().catalog.get(reference, type=type_name, user_id=viewer_id())
-    except (InvalidInputError, NotFoundError, ConflictError):
+    except (InvalidInputError, NotFoundError, ConflictError, GoneError):
         return None

@@ -1,26 +1,30 @@
 """The marketplace: search, one component's page, and the way to use it."""
 from __future__ import annotations
 
-import re
 import shlex
 from typing import Any, Mapping
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from registry.catalog import Entry
 from registry.component import TYPES
-from registry.errors import ConflictError, NotFoundError
+from registry.entry import Entry
+from registry.errors import ConflictError
 from registry.hits import SORTS, Page
 from registry.query import around
 from registry.query_fields import FIELDS
 from registry.views.auth import viewer_id
-from registry.views.entries import component_of, find_entry, prerequisites_of, versions_of
+from registry.views.entries import (
+    choices_page,
+    component_of,
+    find_entry,
+    prerequisites_of,
+    versions_of,
+)
 from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
 from registry.views.services import services
 
 MAX_PAGE = 100_000
-_REFERABLE = re.compile(r"[^\s@]+")
 
 blueprint = Blueprint("marketplace", __name__)
 
@@ -51,13 +55,14 @@ def _index(finding: Finding, page: Page, **rest: object) -> str:
         all_count=sum(page.facets.get("type", {}).values()), **rest)
 
 
+@blueprint.get("/c/<rest>", defaults={"type_name": ""})
 @blueprint.get("/c/<type_name>/<path:rest>")
 def show(type_name: str, rest: str) -> ResponseReturnValue:
-    name, _, version = rest.partition("@")
+    reference = f"{type_name}/{rest}" if type_name else rest
     try:
-        entry = find_entry(type_name, name, version, request.args.get("source", ""))
+        entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
-        return _choices(type_name, name, error)
+        return choices_page(error, "marketplace.show")
     component = component_of(entry)
     return render_template(
         "marketplace/show.html", entry=entry, component=component,
@@ -76,22 +81,14 @@ def submit_command(entry: Entry) -> str:
 
 
 def _named(entry: Entry) -> str:
-    is_referable = _REFERABLE.fullmatch(entry.version)
-    return f"{entry.name}@{entry.version if is_referable else entry.commit[:12]}"
+    is_commit = entry.selector == entry.commit
+    return f"{entry.name}@{entry.commit[:12] if is_commit else entry.selector}"
 
 
 def _page_number() -> int:
     text = request.args.get("page", "1")
     is_number = text.isascii() and text.isdigit() and len(text) < 7
     return max(1, min(int(text), MAX_PAGE)) if is_number else 1
-
-
-def _choices(type_name: str, name: str, error: ConflictError) -> ResponseReturnValue:
-    """Several sources have a component of this name: one line for each."""
-    found = [entry for entry in versions_of(type_name, name, None) if entry.is_latest]
-    if not found:
-        raise NotFoundError(error.message)
-    return render_template("marketplace/choices.html", entries=found, name=name), 300
 
 
 def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:

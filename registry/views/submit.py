@@ -7,7 +7,7 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.accounts import User
-from registry.errors import InvalidInputError, NotFoundError, RunnerUnavailableError
+from registry.errors import ConflictError, InvalidInputError, NotFoundError, RunnerUnavailableError
 from registry.views import auth
 from registry.views.drafts import (
     PARAMETER,
@@ -19,19 +19,23 @@ from registry.views.drafts import (
     draft_of_job,
     fields_of,
 )
-from registry.views.entries import find_entry
+from registry.views.entries import choices_page, find_entry
 from registry.views.job_access import job_of
 from registry.views.services import services
 
 blueprint = Blueprint("submit", __name__)
 
 
+@blueprint.get("/use/<rest>", defaults={"type_name": ""})
 @blueprint.get("/use/<type_name>/<path:rest>")
 def use(type_name: str, rest: str) -> ResponseReturnValue:
     """Fill the page with a job of the marketplace; `?param.epochs=3` sets a parameter."""
     user = auth.required_user()
-    name, _, version = rest.partition("@")
-    entry = find_entry(type_name, name, version, request.args.get("source", ""))
+    reference = f"{type_name}/{rest}" if type_name else rest
+    try:
+        entry = find_entry(reference, request.args.get("source", ""))
+    except ConflictError as error:
+        return choices_page(error, "submit.use")
     if entry.type != "job":
         raise InvalidInputError(f"{entry.reference} is no job, so it cannot run by itself. "
                                 "Its page says how a job uses it.")

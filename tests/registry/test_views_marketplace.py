@@ -91,7 +91,7 @@ def test_a_name_in_two_sources_asks_which(web):
     web.sync()
     browser = web.browser()
     answer = browser.get("/c/job/hello")
-    assert answer.status_code == 300
+    assert answer.status_code == 409
     assert "source=second" in answer.text and "source=examples" in answer.text
     assert browser.get("/c/job/hello?source=second").status_code == 200
 

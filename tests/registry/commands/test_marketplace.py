@@ -40,31 +40,20 @@ def test_json_is_all_that_stdout_gets(run, server):
     assert json.loads(out)["total"] == 30 and not err
 
 
-@pytest.mark.parametrize(("reference", "path", "query"), [
-    ("job/digits", "/components/job/digits", {}),
-    ("job/digits@1.10", "/components/job/digits", {"version": "1.10"}),
-    ("team/x:data/mnist@latest", "/components/data/mnist",
-     {"source": "team/x", "version": "latest"}),
-])
-def test_show_asks_for_the_version_and_source_of_the_reference(run, server, reference, path, query):
+@pytest.mark.parametrize(("reference", "version"), [
+    ("digits", {}), ("job/digits@>=1 <2", {"version": ">=1 <2"}),
+    ("team/x:digits@latest", {"version": "latest"})])
+def test_show_leaves_it_to_the_server_what_a_reference_means(run, server, reference, version):
+    server.answers["GET /resolve"] = [{"type": "job", "name": "digits", "source": "team/x"}]
     run("show", reference)
-    assert (server.requests[0].path, server.requests[0].query) == (path, query)
-
-
-def test_show_finds_the_type_of_a_bare_name(run, server):
-    server.answers["GET /components"] = [found(component(), component("digits_service"))]
-    run("show", "digits")
-    assert server.requests[1].path == "/components/job/digits"
-
-
-def test_show_of_a_name_that_two_components_share_names_both(run, server):
-    server.answers["GET /components"] = [found(component(), component() | {"type": "data"})]
-    code, _, err = run("show", "digits")
-    assert code == 1 and "write data/digits or job/digits" in err
+    first, second = server.requests
+    assert (first.path, first.query) == ("/resolve", {"reference": reference})
+    assert (second.path, second.query) == (
+        "/components/job/digits", {"source": "team/x", **version})
 
 
 def test_show_of_what_is_not_there_is_4_and_says_what_may_be_meant(run, server):
-    server.answers["GET /components/job/digts"] = [Answer(
+    server.answers["GET /resolve"] = [Answer(
         {"code": "NotFound", "message": "There is no job/digts.", "errors": [],
          "nearest": ["job/digits"]}, 404)]
     assert run("show", "job/digts") == (
@@ -72,6 +61,7 @@ def test_show_of_what_is_not_there_is_4_and_says_what_may_be_meant(run, server):
 
 
 def test_show_yaml_is_the_text_as_it_is(run, server):
+    server.answers["GET /resolve"] = [component(source="examples")]
     server.answers["GET /components/job/digits"] = [component(text="name: digits # mine\n")]
     assert run("show", "job/digits", "--yaml")[1] == "name: digits # mine\n"
 
