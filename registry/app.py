@@ -10,6 +10,7 @@ from registry import db
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.config import PACKAGE, Settings
+from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
@@ -59,8 +60,9 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
 def services_of(found: Settings) -> Services:
     """What the views speak to, for one home."""
     engine = db.create_engine(found.database_url)
+    catalog = Catalog(engine, found.git_dir)
     return Services(
-        accounts=Accounts(engine), catalog=Catalog(engine, found.git_dir),
+        accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine),
         search=SearchIndex(found.search_dir),
         runner=RunnerClient(found.runner_url, found.runner_token))

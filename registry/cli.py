@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import keyword
 import logging
 import os
 import sys
@@ -52,6 +53,10 @@ WORDS = {
     "logout": Word(module="account", group="Account", help="Revoke and forget the token."),
     "passwd": Word(module="password", group="Account", help="Change a password."),
     "serve": Word(module="server", group="Server", help="Serve registry, sync and runner."),
+    "export": Word(module="dump", group="Server",
+                   help="Write the whole catalog into one signed file."),
+    "import": Word(module="dump", group="Server",
+                   help="Restore a catalog from such a file, on an empty home."),
     "demo": Word(module="server", group="Server",
                  help="Serve, and train a first model on the bundled digits."),
 }
@@ -67,7 +72,7 @@ class LazyGroup(click.Group):
         if cmd_name not in WORDS:
             return None
         module = importlib.import_module(f"registry.commands.{WORDS[cmd_name].module}")
-        return getattr(module, cmd_name)
+        return getattr(module, f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in dict.fromkeys(word.group for word in WORDS.values()):

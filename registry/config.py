@@ -39,7 +39,8 @@ class Secret:
 class Settings:
     """Where the registry keeps its state, how it listens, and where its runner is.
 
-    `sync_interval_s` is the time between two looks at every source.
+    `sync_interval_s` is the time between two looks at every source, `dump_interval_h` that between
+    two dumps of the catalog; 0: none are made.
     `runner_token` None: the runner listens on a unix socket and asks for none.
     """
 
@@ -50,6 +51,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8080
     sync_interval_s: float = 60.0
+    dump_interval_h: float = 24.0
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -64,6 +66,7 @@ class Settings:
             host=environ.get("HOST") or "127.0.0.1",
             port=_port(environ),
             sync_interval_s=_interval_s(environ),
+            dump_interval_h=_dump_interval_h(environ),
         )
 
     @property
@@ -153,4 +156,16 @@ def _interval_s(environ: Mapping[str, str]) -> float:
     if not 0 < value <= 86400:
         raise RegistryError("PAISHARE_SYNC_INTERVAL_S must be a number of seconds, more than 0 and "
                             f"at most 86400, not {text!r}.")
+    return value
+
+
+def _dump_interval_h(environ: Mapping[str, str]) -> float:
+    text = environ.get("PAISHARE_DUMP_INTERVAL_H") or "24"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 8760:
+        raise RegistryError("PAISHARE_DUMP_INTERVAL_H must be a number of hours, at most 8760, or "
+                            f"0 for no dumps, not {text!r}.")
     return value

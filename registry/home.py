@@ -13,6 +13,7 @@ from registry.config import Settings
 from registry.errors import InvalidInputError, RegistryError
 
 BUNDLED = "bundled"
+IMPORTED = "imported.json"  # the manifest of the dump that the home was made from
 MAX_SOCKET_PATH = 107
 MIN_FREE_MB = 16
 
@@ -40,7 +41,9 @@ def prepare(settings: Settings) -> str | None:
     engine = db.create_engine(settings.database_url)
     db.upgrade(engine)
     password = Accounts(engine).ensure_admin()
-    _add_bundled(Catalog(engine, settings.git_dir), settings.marketplace_dir)
+    catalog = Catalog(engine, settings.git_dir)
+    if not ((settings.home / IMPORTED).exists() and catalog.all_sources()):
+        _add_bundled(catalog, settings.marketplace_dir)
     engine.dispose()
     return password
 

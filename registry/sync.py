@@ -17,6 +17,7 @@ from registry import db
 from registry.catalog import Catalog
 from registry.commits import Fetched, ancestors
 from registry.config import Settings
+from registry.dump import DumpClock, Dumps
 from registry.errors import NotFoundError, RegistryError
 from registry.git_store import GitStore
 from registry.ledger import Ledger
@@ -170,17 +171,19 @@ def main(settings: Settings) -> None:
     sync = Sync(engine, catalog, SearchIndex(settings.search_dir))
     with alone(settings.home / "sync.lock", stop):
         log.info("Syncing every %g s.", settings.sync_interval_s)
-        _loop(sync, catalog, settings.sync_interval_s, stop)
+        _loop(sync, DumpClock(Dumps(engine, catalog, settings.home), settings.dump_interval_h),
+              settings.sync_interval_s, stop)
     engine.dispose()
 
 
-def _loop(sync: Sync, catalog: Catalog, interval_s: float, stop: threading.Event) -> None:
+def _loop(sync: Sync, clock: DumpClock, interval_s: float, stop: threading.Event) -> None:
     due = 0.0
     while not stop.is_set():
         try:
             if time.monotonic() >= due:
                 due = time.monotonic() + interval_s
                 sync.run_once()
+                clock.look()
             else:
                 sync.run_requested()
         except Exception:

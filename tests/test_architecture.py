@@ -11,6 +11,7 @@ MODULES = sorted(path for package in ("registry", "runner")
 GATEWAYS = {  # each outside library, and the only modules that may import it
     "whoosh": {"registry.search"},
     "dulwich": {"registry.git_store"},
+    "cryptography": {"registry.signing"},
     "github": {"registry.github_api"},
     "docker": {"runner.docker_driver", "runner.image_builder"},
     "pynvml": {"runner.devices"},

@@ -432,3 +432,18 @@ class ResolvedReference(Version):
     path: str
     blob: str = Field(description="The Git id of the bytes.")
     exact_reference: str = Field(description="Names these bytes and no others, also later.")
+
+
+class DumpKey(Answer):
+    public_key: str = Field(description="`ed25519:` and 44 characters of base64.")
+    key_id: str
+
+
+class Dump(Answer):
+    name: str
+    size: int
+    made_at: datetime
+
+
+class Dumps(Answer):
+    dumps: list[Dump] = Field(description="Newest first.")

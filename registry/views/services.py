@@ -7,6 +7,7 @@ from flask import current_app
 
 from registry.accounts import Accounts
 from registry.catalog import Catalog
+from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
@@ -20,6 +21,7 @@ class Services:
 
     accounts: Accounts
     catalog: Catalog
+    dumps: Dumps
     feeds: Feeds
     search: SearchIndex
     runner: RunnerClient

@@ -1,0 +1,261 @@
+"""The whole catalog as one signed file, so that it can be had again elsewhere: its writing."""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import re
+import shutil
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+import sqlalchemy as sa
+
+from registry import dump_file
+from registry.catalog import Catalog
+from registry.db import (
+    events,
+    file_problems,
+    marks,
+    purges,
+    runs,
+    sources,
+    uses,
+    versions,
+)
+from registry.errors import NotFoundError, RegistryError
+from registry.signing import SigningKey
+
+log = logging.getLogger(__name__)
+KEPT = 7
+ASIDE = ".export-"
+AGAIN_S = 3600.0
+BATCH = 1000
+EPOCH = datetime(1970, 1, 1)
+_DUMP = re.compile(r"paishare-\d{8}T\d{6}Z\.tar\.gz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What of a table a dump holds: all but `without`, in the order of `order`.
+
+    Left out are users, what changes with every sync, and numbers that nothing refers to.
+    """
+
+    table: sa.Table
+    order: tuple[str, ...] = ("id",)
+    without: frozenset[str] = frozenset()
+
+
+PARTS = (
+    Part(table=sources, without=frozenset(
+        {"owner_id", "synced_at", "sync_error", "sync_requested_at"})),
+    Part(table=versions),
+    Part(table=file_problems, order=("source_id", "path"), without=frozenset({"id"})),
+    Part(table=marks, order=("source_id", "type", "name", "version", "kind"),
+         without=frozenset({"id", "user_id"})),
+    Part(table=purges, order=("source_id", "type", "name", "version", "blob"),
+         without=frozenset({"id", "user_id"})),
+    Part(table=events),
+    Part(table=uses, order=("version_id", "kind", "target_type", "target", "target_source",
+                            "target_version"), without=frozenset({"id"})),
+    Part(table=runs, order=("job_id", "source_id", "type", "name"),
+         without=frozenset({"id", "user_id"})),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dump:
+    """One dump that lies in PAISHARE_HOME/dumps."""
+
+    path: Path
+    size: int
+    made_at: datetime
+
+
+class Dumps:
+    """Writes dumps of one home and keeps the newest; safe beside a sync."""
+
+    def __init__(self, engine: sa.Engine, catalog: Catalog, home: Path) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._home = home
+        self._folder = home / "dumps"
+
+    @property
+    def public_key(self) -> str:
+        return SigningKey.of_home(self._home).public
+
+    def export(self, path: Path) -> dump_file.Manifest:
+        """Write the catalog as it is now to `path`; raises RegistryError where that fails."""
+        key = SigningKey.of_home(self._home)
+        try:
+            with tempfile.TemporaryDirectory(prefix=ASIDE, dir=path.parent) as name:
+                folder = Path(name)
+                manifest = self._gather(folder, key.public)
+                dump_file.write(path, folder, manifest, key)
+        except OSError as error:
+            raise RegistryError(f"{path} cannot be written: {error.strerror}. Name a file in a "
+                                "folder that you may write to and that has room.") from error
+        return manifest
+
+    def kept(self) -> list[Dump]:
+        """The dumps that were made by the clock, newest first."""
+        paths = [path for path in self._folder.glob("*.tar.gz") if _DUMP.fullmatch(path.name)]
+        return [Dump(path=path, size=path.stat().st_size, made_at=_made_at(path))
+                for path in sorted(paths, reverse=True)]
+
+    def newest(self) -> Dump:
+        """Raises NotFoundError where none was made yet."""
+        found = self.kept()
+        if not found:
+            raise NotFoundError("There is no dump yet. The sync process makes one each day; "
+                                "`paishare export FILE` makes one now.")
+        return found[0]
+
+    def is_due(self, interval_h: float, now: datetime) -> bool:
+        """Whether the newest is older than that; `now` is in UTC, without a zone."""
+        newest = next(iter(self.kept()), None)
+        return newest is None or now - newest.made_at >= timedelta(hours=interval_h)
+
+    def make(self, now: datetime) -> Dump:
+        """Add one to those that are kept, and let go of the oldest."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._remove_leftovers()
+        self.export(self._folder / f"paishare-{now:%Y%m%dT%H%M%SZ}.tar.gz")
+        for old in self.kept()[KEPT:]:
+            old.path.unlink()
+        return self.newest()
+
+    def _remove_leftovers(self) -> None:
+        """What a killed process had not finished; only one process makes dumps by the clock."""
+        for path in self._folder.glob(f"{ASIDE}*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _gather(self, folder: Path, public_key: str) -> dump_file.Manifest:
+        """All members as files, and what the manifest says of them."""
+        names = []
+        with snapshot(self._engine) as connection:
+            (folder / "tables").mkdir()
+            counts = {part.table.name: _write_table(connection, part, folder) for part in PARTS}
+            names += [f"tables/{part.table.name}.ndjson" for part in PARTS]
+            hash_ = catalog_hash(connection)
+            created = _newest_change(connection)
+            gone = _purged(connection)
+            source_ids = list(connection.scalars(sa.select(sources.c.id).order_by(sources.c.id)))
+        (folder / "git").mkdir()
+        for source_id in source_ids:
+            names += self._pack(source_id, gone.get(source_id, frozenset()), folder)
+        return dump_file.Manifest(
+            created=f"{created.isoformat(timespec='seconds')}Z", catalog_hash=hash_,
+            public_key=public_key, counts=counts, members=dump_file.measured(folder, names))
+
+    def _pack(self, source_id: int, gone: frozenset[str], folder: Path) -> list[str]:
+        """The store of a source as two members; none where it was never synced."""
+        pack, facts = f"git/{source_id}.pack", f"git/{source_id}.json"
+        with open(folder / pack, "wb") as file:
+            try:
+                packed = self._catalog.store(source_id).write_pack(file.write, without=gone)
+            except NotFoundError:
+                return []
+        (folder / facts).write_text(_line({
+            "head": packed.head, "shallow": list(packed.shallow), "objects": packed.objects}))
+        return [pack, facts]
+
+
+class DumpClock:
+    """Has a dump made every `interval_h` hours, beside the work of its process; 0: never."""
+
+    def __init__(self, dumps: Dumps, interval_h: float) -> None:
+        self._dumps = dumps
+        self._interval_h = interval_h
+        self._thread: threading.Thread | None = None
+        self._not_before = 0.0
+
+    def look(self) -> None:
+        """Begin one if it is due; one that failed is tried again an hour later."""
+        is_busy = self._thread is not None and self._thread.is_alive()
+        if is_busy or not self._interval_h or time.monotonic() < self._not_before:
+            return
+        if self._dumps.is_due(self._interval_h, _now()):
+            self._not_before = time.monotonic() + AGAIN_S
+            self._thread = threading.Thread(target=self._make, name="dump", daemon=True)
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Until the one that was begun is done."""
+        if self._thread:
+            self._thread.join()
+
+    def _make(self) -> None:
+        try:
+            log.info("The catalog is dumped to %s.", self._dumps.make(_now()).path)
+        except (RegistryError, OSError, sa.exc.SQLAlchemyError) as error:
+            log.error("The nightly dump failed; the next try is in an hour: %s", error)
+
+
+@contextlib.contextmanager
+def snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection whose every read sees the same state, whatever a sync writes meanwhile."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+        connection.rollback()
+
+
+def _write_table(connection: sa.Connection, part: Part, folder: Path) -> int:
+    """One row a line; returns how many these are."""
+    columns = [column for column in part.table.c if column.name not in part.without]
+    query = sa.select(*columns).order_by(*(part.table.c[name] for name in part.order))
+    count = 0
+    with open(folder / "tables" / f"{part.table.name}.ndjson", "w", encoding="utf-8") as file:
+        for row in connection.execution_options(yield_per=BATCH).execute(query):
+            file.write(_line(dict(row._mapping)))
+            count += 1
+    return count
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    return json.dumps({name: value.isoformat() if isinstance(value, datetime) else value
+                       for name, value in values.items()}, sort_keys=True) + "\n"
+
+
+def catalog_hash(connection: sa.Connection) -> str:
+    """What two catalogs have in common that hold the same versions of the same sources."""
+    digest = hashlib.sha256()
+    columns = [versions.c[name] for name in (
+        "type", "name", "version", "blob", "commit", "is_present", "is_latest")]
+    for row in connection.execute(sa.select(sources.c.name.label("source"), *columns).join(
+            sources).order_by(sources.c.name, *columns)):
+        digest.update(_line(dict(row._mapping)).encode())
+    return digest.hexdigest()
+
+
+def _newest_change(connection: sa.Connection) -> datetime:
+    moments = [connection.scalar(sa.select(sa.func.max(column))) for column in (
+        sources.c.created_at, events.c.at, marks.c.created_at, purges.c.created_at)]
+    return max((moment for moment in moments if moment), default=EPOCH)
+
+
+def _purged(connection: sa.Connection) -> dict[int, frozenset[str]]:
+    found: dict[int, frozenset[str]] = {}
+    for source_id, blob in connection.execute(sa.select(purges.c.source_id, purges.c.blob)):
+        found[source_id] = found.get(source_id, frozenset()) | {blob}
+    return found
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def _made_at(path: Path) -> datetime:
+    return datetime.strptime(path.name.split("-")[1].split(".")[0], "%Y%m%dT%H%M%SZ")
