@@ -32,7 +32,8 @@ class Word:
 
 
 WORDS = {
-    "search": Word(module="marketplace", group="Marketplace", help="Find components by words."),
+    "search": Word(module="search", group="Marketplace",
+                   help="Find components by words and filters."),
     "show": Word(module="marketplace", group="Marketplace",
                  help="Show one component: description, parameters, versions."),
     "validate": Word(module="validation", group="Marketplace",

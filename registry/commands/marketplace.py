@@ -1,4 +1,4 @@
-"""Commands that read the marketplace: search and show."""
+"""The command show: one component of the marketplace."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,37 +7,7 @@ import click
 
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
-from registry.component_rules import TYPES
-from registry.terminal import Terminal, first_sentence, local_time
-
-
-@click.command()
-@click.argument("query", nargs=-1)
-@click.option("--type", "types", type=click.Choice(TYPES), multiple=True,
-              help="Only this type; may be given more than once.")
-@click.option("--page", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--page-size", default=20, show_default=True, type=click.IntRange(1, 100))
-@api_command
-def search(client: ApiClient, terminal: Terminal, query: tuple[str, ...], types: tuple[str, ...],
-           page: int, page_size: int) -> None:
-    """Find components by words.
-
-    Words match names, descriptions, contributors, parameters and commands: `cifar10` finds
-    tensorflow_cifar10. Without words, every component is listed.
-    """
-    found = client.get("components", q=" ".join(query), type=list(types), page=page,
-                       page_size=page_size)
-    if terminal.is_json:
-        terminal.json(found)
-        return
-    terminal.table(["reference", "description", "contributor"],
-                   [(hit["reference"], first_sentence(hit["description"]), hit["contributor"])
-                    for hit in found["components"]])
-    shown = (page - 1) * page_size + len(found["components"])
-    if not found["total"]:
-        terminal.say(_nothing_found(found["suggestions"]))
-    elif shown < found["total"]:
-        terminal.say(f"{shown} of {found['total']}; more with --page {page + 1}.")
+from registry.terminal import Terminal, local_time
 
 
 @click.command()
@@ -56,11 +26,6 @@ def show(client: ApiClient, terminal: Terminal, reference: str, is_yaml: bool) -
         terminal.json(entry)
     else:
         _show_entry(terminal, entry)
-
-
-def _nothing_found(suggestions: list[str]) -> str:
-    hint = f" Did you mean {', '.join(suggestions)}?" if suggestions else ""
-    return f"Nothing found.{hint}"
 
 
 def _entry(client: ApiClient, reference: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""search, show and validate."""
+"""show and validate."""
 import json
 import re
 from pathlib import Path
@@ -7,37 +7,10 @@ import pytest
 
 from registry.terminal import first_sentence
 from tests.fakes.scripted_server import Answer
-from tests.registry.commands.bodies import component, found
+from tests.registry.commands.bodies import component
 
 ROOT = Path(__file__).parents[3]
 JOB = ROOT / "marketplace" / "job" / "digits_classifier.yaml"
-
-
-def test_search_prints_a_line_for_each_hit_and_says_that_there_is_more(run, server):
-    server.answers["GET /components"] = [found(component(), total=30)]
-    code, out, err = run("search", "hand", "written", "--type", "job", "--type", "data")
-    assert code == 0
-    assert out == ("REFERENCE\tDESCRIPTION\tCONTRIBUTOR\n"
-                   "job/digits@1.0.0\tReads digits\tann\n")
-    assert "1 of 30" in err
-    assert server.requests[0].query["q"] == "hand written"
-
-
-def test_search_that_finds_nothing_says_what_may_be_meant(run, server):
-    server.answers["GET /components"] = [found(suggestions=["digits"])]
-    assert run("search", "digist")[2] == "Nothing found. Did you mean digits?\n"
-
-
-def test_text_from_others_cannot_steer_the_terminal(run, server):
-    hit = component(description="\x1b]0;gotcha\x07[red]hello[/red]")
-    server.answers["GET /components"] = [found(hit)]
-    assert "\ufffd]0;gotcha\ufffd[red]hello[/red]" in run("search", "x")[1]
-
-
-def test_json_is_all_that_stdout_gets(run, server):
-    server.answers["GET /components"] = [found(component(), total=30)]
-    _, out, err = run("search", "x", "--json")
-    assert json.loads(out)["total"] == 30 and not err
 
 
 @pytest.mark.parametrize(("reference", "version"), [
