@@ -52,7 +52,7 @@ class Made:
 
     @property
     def path(self) -> str:
-        return f"{self.type}/{self.name}/component.yaml"
+        return f"{self.name}/{self.type}/component.yaml"
 
     @cached_property
     def description(self) -> str:
