@@ -1,6 +1,7 @@
 """The registry's tables and its connection: SQLite by default, PostgreSQL by URL."""
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from sqlalchemy import event
 
 from registry.errors import DatabaseUnavailableError, RegistryError
 
+log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = "10"
 NUL_SIGN = "\N{SYMBOL FOR NULL}"
 
@@ -260,16 +262,16 @@ def _on_sqlite(engine: sa.Engine) -> None:
 
 
 def _on_server(engine: sa.Engine) -> None:
-    """A server that is away is an error of its own, not a fault of the program."""
+    """A server that is away is an error of its own; only the log says where it is."""
     @event.listens_for(engine, "handle_error")
     def name_it(context: sa.ExceptionContext) -> None:
         is_away = context.connection is None or context.is_disconnect
         if is_away and not context.is_pre_ping:
+            log.error("The database %s does not answer: %s", place(engine.url),
+                      _first_line(context.original_exception))
             raise DatabaseUnavailableError(
-                f"The database {place(engine.url)} does not answer: "
-                f"{_first_line(context.original_exception)}. Is its server running, and may "
-                "PAIShare log in there? Nothing was changed; try again in a moment."
-                ) from context.original_exception
+                "The database of this server does not answer, so nothing was changed. Try again "
+                "in a moment; if it stays, tell the administrator.") from context.original_exception
 
 
 def place(url: sa.URL) -> str:
@@ -289,6 +291,11 @@ def upgrade(engine: sa.Engine) -> None:
         with engine.begin() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+    except DatabaseUnavailableError as error:
+        raise DatabaseUnavailableError(
+            f"The database {place(engine.url)} does not answer: {_first_line(error.__cause__)}. Is "
+            "its server running, and may PAIShare log in there? PAISHARE_DATABASE_URL names it."
+            ) from error
     except sa.exc.DBAPIError as error:
         raise RegistryError(
             f"The database {place(engine.url)} cannot be used: {_first_line(error.orig)}. Is it "

@@ -56,13 +56,13 @@ class Server:
              "scram-sha-256", "--pwfile", self.folder / "password", "--no-sync", "-E", "UTF8",
              "--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en"],
             check=True, user=self._user, cwd=self.folder, stdout=subprocess.DEVNULL)
-        self._run()
+        self.resume()
         engine = db.create_engine(self.new_database("whole", "template1"))
         db.upgrade(engine)
         engine.dispose()
 
-    def _run(self) -> None:
-        """It ends with us, even when we are killed."""
+    def resume(self) -> None:
+        """Until it answers. It ends with us, even when we are killed."""
         user = ["--reuid", self._user, "--regid", self._user, "--init-groups"] if self._user else []
         options = [part for name, value in OPTIONS.items() for part in ("-c", f"{name}={value}")]
         with self.log.open("wb") as log:
@@ -102,10 +102,14 @@ class Server:
         with self._admin.connect() as connection:
             connection.execute(sa.text(sentence))
 
-    def stop(self) -> None:
+    def pause(self) -> None:
+        """Go away, with every connection; the data stay for `resume`."""
         if self.process:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(READY_S)
+
+    def stop(self) -> None:
+        self.pause()
         shutil.rmtree(self.folder)
 
 

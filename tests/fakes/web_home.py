@@ -73,10 +73,11 @@ def write_repository(folder: Path, *commits: dict[str, str]) -> None:
                        env=environ)
 
 
-def write_home(home: Path, *commits: dict[str, str]) -> None:
+def write_home(home: Path, *commits: dict[str, str], database_url: str = "") -> None:
     """Users admin, ann and bob, and the source `examples`, which is ann's."""
     write_repository(home.parent / "examples", *commits)
-    found = Settings.from_environ({"PAISHARE_HOME": str(home)})
+    found = Settings.from_environ({"PAISHARE_HOME": str(home),
+                                   "PAISHARE_DATABASE_URL": database_url})
     home.mkdir()
     engine = db.create_engine(found.database_url)
     db.upgrade(engine)
@@ -91,18 +92,23 @@ def write_home(home: Path, *commits: dict[str, str]) -> None:
 
 
 class WebHome:
-    """The web application on a copy of a home, with a runner of its own."""
+    """The web application on a copy of a home, with a runner of its own.
 
-    def __init__(self, template: Path, folder: Path) -> None:
+    `database_url` empty: the copy's SQLite.
+    """
+
+    def __init__(self, template: Path, folder: Path, database_url: str = "") -> None:
         self.home = folder / "home"
         shutil.copytree(template, self.home, symlinks=True)
-        self.environ = {"PAISHARE_HOME": str(self.home), "PAISHARE_DATABASE_URL": "",
+        self.environ = {"PAISHARE_HOME": str(self.home), "PAISHARE_DATABASE_URL": database_url,
                         "PAISHARE_RUNNER_URL": f"unix:{folder}/runner.sock"}
         self.runner = FakeRunner(folder)
         self.app = create_app(self.environ)
         self.services = self.app.extensions["paishare"]
+        self.engine = self.services.accounts._engine
 
     def close(self) -> None:
+        self.engine.dispose()
         self.runner.close()
 
     def browser(self, user: str | None = None) -> Browser:
