@@ -127,16 +127,21 @@ class Query:
 
     def with_filter(self, field: str, value: str) -> Query:
         """The query narrowed by `field:value`; what may be unfinished stays the end."""
-        added = Filter(field, "=", value)
-        return self if added in self.clauses else _query((added, *self.clauses))
+        added = tuple(each for each in filters_of(field, value) if each not in self.clauses)
+        return _query((*added, *self.clauses)) if added else self
 
-    def without(self, clause: Clause) -> Query:
-        """The query without one of its clauses."""
-        return _query(tuple(each for each in self.clauses if each != clause))
+    def without(self, *clauses: Clause) -> Query:
+        """The query without some of its clauses."""
+        return _query(tuple(each for each in self.clauses if each not in clauses))
+
+    def with_words(self, text: str) -> Query:
+        """The query with the words of `text` in place of its own."""
+        others = (each for each in self.clauses if not isinstance(each, Words))
+        return _query((*others, *map(Words, text.split())))
 
     def without_filters(self) -> Query:
         """What is asked beside the filters."""
-        return _query(tuple(each for each in self.clauses if each not in self.filters))
+        return self.without(*self.filters)
 
 
 _ALL_VERSIONS = Filter("versions", "=", "all")
@@ -156,6 +161,11 @@ def parse_query(text: str) -> Query:
         if error.instead and not _is_readable(error.instead):
             error.instead = ""
         raise
+
+
+def filters_of(field: str, value: str) -> tuple[Filter, ...]:
+    """What `field:value` asks for, all of which must hold; raises ValueProblem."""
+    return tuple(Filter(field, *each) for each in comparisons(field, value))
 
 
 def around(text: str, position: int) -> tuple[str, str]:
@@ -272,13 +282,13 @@ class _Parser:
     def _filters(self, key: str, value: str, start: int, place: int) -> Clause:
         is_text = FIELDS[key].kind == "text"
         try:
-            found = comparisons(key, value if is_text else value.translate(_SAME))
+            found = filters_of(key, value if is_text else value.translate(_SAME))
         except ValueProblem as problem:
             if not problem.instead:
                 self._fail(problem.message, min(place, len(self._text) - 1))
             self._fail(problem.message, place, f"{self._text[:start]}{key}:{problem.instead}"
                                                f"{self._text[self._at:]}")
-        return _together(All, [Filter(key, *each) for each in found])
+        return _together(All, list(found))
 
     def _check_unknown(self, name: str, rest: str) -> None:
         """Raise where a name was surely meant as a field: it is near one, or looks like one."""

@@ -14,7 +14,13 @@ from registry.query import parse_query
 from registry.views import api_models as models
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
-from registry.views.entries import entry_json, find_entry, version_json, versions_of
+from registry.views.entries import (
+    entry_json,
+    find_entry,
+    resolved_json,
+    version_json,
+    versions_of,
+)
 from registry.views.errors import API_PREFIX
 from registry.views.finding import completions
 from registry.views.services import services
@@ -38,7 +44,7 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
     return {"total": page.total, "page": page.page, "page_size": page.page_size,
             "facets": {field: [{"value": value, "count": count} for value, count in found.items()]
                        for field, found in page.facets.items()},
-            "suggestions": list(page.suggestions), "is_ready": page.is_ready,
+            "suggestions": [asked.with_words(words).text.strip() for words in page.suggestions], "is_ready": page.is_ready,
             "components": [_hit_json(hit, terms) for hit in page.hits]}
 
 
@@ -66,7 +72,9 @@ def list_versions(type_name: str, name: str, query: models.SourceQuery) -> dict[
     """Every version of a component, newest first."""
     versions = versions_of(type_name, name, query.source or None)
     if not versions:
-        raise NotFoundError(f"There is no component {type_name}/{name}.")
+        near = services().search.nearest(name, type_name, user_id=viewer_id())
+        raise NotFoundError(f"There is no component {type_name}/{name}.",
+                            [f"{type_name}/{each}" for each in near])
     return {"versions": [version_json(entry) for entry in versions]}
 
 
@@ -77,9 +85,7 @@ def resolve_reference(query: models.ReferenceQuery) -> dict[str, Any]:
 
     A type or source that it leaves out is found; 409 names the choices where several fit.
     """
-    entry = find_entry(query.reference)
-    return {**version_json(entry), "type": entry.type, "name": entry.name, "path": entry.path,
-            "blob": entry.blob, "exact_reference": entry.exact_reference}
+    return resolved_json(find_entry(query.reference))
 
 
 @api.route("POST", "/validate", access=Access.PUBLIC, body=models.YamlText,

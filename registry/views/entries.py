@@ -34,7 +34,11 @@ def find_entry(reference: str, source: str = "") -> Entry:
     """
     wanted = Reference.parse(reference)
     whole = replace(wanted, source=wanted.source or source)
-    return services().catalog.get(str(whole), user_id=viewer_id())
+    try:
+        return services().catalog.get(str(whole), user_id=viewer_id())
+    except NotFoundError as error:
+        near = error.nearest or services().search.nearest(wanted.name, user_id=viewer_id())
+        raise NotFoundError(error.message, near) from error
 
 
 def choices_page(error: ConflictError, endpoint: str) -> ResponseReturnValue:
@@ -68,6 +72,12 @@ def version_json(entry: Entry) -> dict[str, Any]:
             "is_latest": entry.is_latest and not is_prerelease(entry.version),
             "is_moved": entry.is_moved, "tags": list(entry.tags),
             "yanked": _mark_json(entry.yanked), "deprecated": _mark_json(entry.deprecated)}
+
+
+def resolved_json(entry: Entry) -> dict[str, Any]:
+    """What a reference means, without the text."""
+    return {**version_json(entry), "type": entry.type, "name": entry.name, "path": entry.path,
+            "blob": entry.blob, "exact_reference": entry.exact_reference}
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from registry.highlight import pieces, terms_of
 from registry.hits import SORTS, Completion, Hit, Page
-from registry.query import Filter, Query, QueryError, clause_text, parse_query
+from registry.query import Filter, Query, QueryError, clause_text, filters_of, parse_query
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import breakable
@@ -70,6 +70,12 @@ class Finding:
         """The address of another query; it may be one that cannot be read."""
         return replace(self, query=replace(self.query, text=text), number=1).url
 
+    def suggestions(self, page: Page) -> list[Link]:
+        """The query with other words, under the same filters."""
+        found = map(self.query.with_words, page.suggestions)
+        return [Link(text=query.text.strip(), url=self.asking(query.text.strip()))
+                for query in found]
+
     @property
     def sorts(self) -> list[Link]:
         """The orders that make sense: where no word is asked, none is a better match."""
@@ -122,9 +128,10 @@ class Finding:
         return found if last > 1 else []
 
     def _value(self, field: str, value: str, count: int) -> Link:
-        clause = Filter(field, "=", value)
-        is_current = clause in self.query.clauses
-        query = self.query.without(clause) if is_current else self.query.with_filter(field, value)
+        clauses = filters_of(field, value)
+        is_current = set(clauses) <= set(self.query.clauses)
+        query = self.query.without(*clauses) if is_current \
+            else self.query.with_filter(field, value)
         return Link(text=value, count=count, is_current=is_current, url=self._asking(query))
 
     def _asking(self, query: Query) -> str:

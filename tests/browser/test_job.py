@@ -23,7 +23,7 @@ def job_page(site, page):
 
 def test_use_and_submit_are_two_presses_from_the_marketplace(site, page):
     page.goto("/")
-    page.get_by_role("searchbox").fill("hello")
+    page.get_by_label("Search the marketplace").fill("hello")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="hello", exact=True).click()
     page.get_by_role("link", name="Use hello").click()

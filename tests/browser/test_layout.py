@@ -78,7 +78,7 @@ def test_a_slash_goes_to_the_search_but_not_while_one_writes(page):
     page.goto("/")
     page.keyboard.press("/")
     page.keyboard.type("a/b")
-    assert page.get_by_role("searchbox").input_value() == "a/b"
+    assert page.get_by_label("Search the marketplace").input_value() == "a/b"
 
 
 def test_the_text_of_a_component_is_copied_as_it_is(open_page):

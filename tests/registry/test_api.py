@@ -158,7 +158,8 @@ def test_a_version_is_named_by_number_or_commit(web):
 def test_an_unknown_component_names_the_nearest(web):
     answer = web.program().get("/components/job/helo")
     assert answer.status_code == 404 and answer.json["nearest"] == ["job/hello"]
-    assert web.program().get("/components/job/helo/versions").status_code == 404
+    versions = web.program().get("/components/job/helo/versions")
+    assert versions.status_code == 404 and versions.json["nearest"] == ["job/hello"]
 
 
 def test_a_text_is_checked_without_a_login(web):

@@ -56,6 +56,27 @@ def test_a_facet_adds_its_filter_and_takes_it_out_again(app):
         ('by:"Ann Lee"', ["cif"])]
 
 
+def test_a_facet_of_numbers_is_a_comparison(app):
+    page = page_of(facets={"gpu": {"0": 7, "<=4": 9}})
+    facet, = Finding(query=parse_query("gpu:<=4 x")).facets(page)
+    assert [link.is_current for link in facet.shown] == [False, True]
+    assert [query_of(link.url)["q"] for link in facet.shown] == [["gpu:0 gpu:<=4 x"], ["x"]]
+
+
+def test_what_may_be_meant_keeps_the_filters(app):
+    finding = Finding(query=parse_query('type:job digist -"old one"'))
+    page = Page(page=1, page_size=24, suggestions=("digits",))
+    link, = finding.suggestions(page)
+    assert link.text == 'type:job -"old one" digits' and query_of(link.url)["q"] == [link.text]
+
+
+def test_a_page_that_is_not_there_names_the_nearest_and_offers_a_search(web):
+    answer = web.browser().get("/c/job/helo@1.0.0")
+    assert answer.status_code == 404
+    assert 'href="/c/job/hello"' in answer.text and 'value="helo"' in answer.text
+    assert 'name="q"' in web.browser().get("/no/such").text
+
+
 def test_a_long_facet_shows_its_first_values_and_the_rest_on_a_click(app):
     page = page_of(facets={"tag": {f"tag{number}": 1 for number in range(9)}})
     facet, = Finding(query=parse_query("x")).facets(page)
