@@ -44,7 +44,8 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
     return {"total": page.total, "page": page.page, "page_size": page.page_size,
             "facets": {field: [{"value": value, "count": count} for value, count in found.items()]
                        for field, found in page.facets.items()},
-            "suggestions": [asked.with_words(words).text.strip() for words in page.suggestions], "is_ready": page.is_ready,
+            "suggestions": [asked.with_words(words).text.strip() for words in page.suggestions],
+            "is_ready": page.is_ready,
             "components": [_hit_json(hit, terms) for hit in page.hits]}
 
 

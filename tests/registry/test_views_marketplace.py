@@ -29,7 +29,7 @@ def test_a_tab_shows_one_type(web):
 
 
 def test_nothing_found_offers_what_may_be_meant(web):
-    page = web.browser().get("/?q=helo")
+    page = web.browser().get("/?q=hhelloo")
     assert "Nothing matches" in page.text and 'href="/?q=hello"' in page.text
 
 
