@@ -2,16 +2,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Collection, Iterator, Sequence
 
 import sqlalchemy as sa
 
 from registry import visibility
-from registry.db import search_outbox, sources, versions
+from registry.component import TYPES
+from registry.db import marks, runs, search_outbox, sources, uses, versions
+from registry.document import Document, document_id
+from registry.entry import DEPRECATED, YANKED
 from registry.hits import Hit
-from registry.search import Document, SearchIndex, document_id
+from registry.reference import is_referable
+from registry.search import SearchIndex
+from registry.uses import REFERENCE_USE
 
 BATCH = 1000
+COMMIT_LENGTH = 12
+Names = Collection[tuple[str, str]]  # type and name
 
 
 class Outbox:
@@ -29,6 +37,7 @@ class Outbox:
                 rows = connection.execute(sa.select(search_outbox).order_by(search_outbox.c.id)
                                           .limit(BATCH)).all()
                 keys = {(row.type, row.name) for row in rows}
+                keys |= _used_by(connection, keys)
                 found = list(documents(connection, keys)) if keys else []
             if not rows:
                 return done
@@ -53,7 +62,7 @@ class Outbox:
         """Whether the index holds as many components as the catalog, the outbox being empty."""
         with self._engine.connect() as connection:
             wanted = connection.scalar(sa.select(sa.func.count()).select_from(versions).where(
-                versions.c.is_latest, versions.c.is_present))
+                versions.c.is_latest, versions.c.is_present, ~_IS_YANKED))
         return self._index.count() == wanted
 
     def _delete(self, ids: Sequence[int]) -> None:
@@ -63,30 +72,107 @@ class Outbox:
                     search_outbox.c.id.in_(ids[start:start + BATCH])))
 
 
-def documents(connection: sa.Connection,
-              keys: set[tuple[str, str]] | None) -> Iterator[Document]:
-    """The present components of these types and names in every source; None: all there are."""
-    chosen = [] if keys is None else [sa.tuple_(versions.c.type, versions.c.name).in_(sorted(keys))]
-    older: dict[tuple[int, str, str], list[str]] = {}
-    for source_id, type, name, version in connection.execute(sa.select(
-            versions.c.source_id, versions.c.type, versions.c.name, versions.c.version).where(
-                versions.c.is_present, ~versions.c.is_latest, *chosen)):
-        older.setdefault((source_id, type, name), []).append(version)
-    rows = connection.execute(sa.select(
-        versions, sources.c.name.label("source"), sources.c.kind).join(sources).where(
-            versions.c.is_latest, versions.c.is_present, *chosen)).all()
-    homes = Counter((row.type, row.name) for row in rows)
+def documents(connection: sa.Connection, keys: Names | None) -> Iterator[Document]:
+    """The present versions of these types and names in every source; None: all there are.
+
+    The newest of each component is what a search finds; the others come where all versions are
+    asked for.
+    """
+    known = _Known.read(connection, keys)
+    rows = connection.execution_options(yield_per=BATCH).execute(sa.select(
+        versions, sources.c.name.label("source"), sources.c.kind, _IS_YANKED.label("is_yanked"))
+        .join(sources).where(versions.c.is_present, *_among(keys, versions)))
     for row in rows:
-        yield Document(
+        yield known.document(row, is_newest=row.is_latest and not row.is_yanked)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a document tells beside its own row; keys are source, type and name."""
+
+    older: dict[tuple[int, str, str], list[str]]
+    clashing: frozenset[tuple[str, str]]
+    runs: Counter[tuple[int, str, str]]
+    uses: Counter[tuple[str, str, str]]
+    deprecated: frozenset[tuple[int, str, str, str]]
+
+    @classmethod
+    def read(cls, connection: sa.Connection, keys: Names | None) -> _Known:
+        chosen = _among(keys, versions)
+        component = (versions.c.source_id, versions.c.type, versions.c.name)
+        older: dict[tuple[int, str, str], list[str]] = {}
+        for *key, version in connection.execute(sa.select(*component, versions.c.version).where(
+                versions.c.is_present, ~versions.c.is_latest, *chosen)):
+            older.setdefault(tuple(key), []).append(version)
+        clashing = connection.execute(sa.select(versions.c.type, versions.c.name).where(
+            versions.c.is_latest, versions.c.is_present, *chosen)
+            .group_by(versions.c.type, versions.c.name).having(sa.func.count() > 1))
+        counted = connection.execute(sa.select(
+            runs.c.source_id, runs.c.type, runs.c.name, sa.func.count())
+            .where(*_among(keys, runs)).group_by(runs.c.source_id, runs.c.type, runs.c.name))
+        deprecated = connection.execute(sa.select(
+            marks.c.source_id, marks.c.type, marks.c.name, marks.c.version).where(
+                marks.c.kind == DEPRECATED, *_among(keys, marks)))
+        return cls(older, frozenset(map(tuple, clashing)),
+                   Counter({tuple(key): count for *key, count in counted}),
+                   _count_uses(connection, keys), frozenset(map(tuple, deprecated)))
+
+    def document(self, row: sa.Row[Any], *, is_newest: bool) -> Document:
+        older = self.older.get((row.source_id, row.type, row.name), ()) if is_newest else ()
+        return Document(
             source_id=row.source_id, audience=visibility.audience(row.kind, row.source_id),
-            hit=_hit(row, is_clashing=homes[row.type, row.name] > 1), text=row.text,
-            older_versions=tuple(older.get((row.source_id, row.type, row.name), ())))
+            hit=self._hit(row), text=row.text, readme=row.readme, is_newest=is_newest,
+            older_versions=tuple(sorted(set(older) - {row.version})))
+
+    def _hit(self, row: sa.Row[Any]) -> Hit:
+        key, names = (row.source_id, row.type, row.name), (row.type, row.name)
+        reference = _reference(row)
+        used = sum(self.uses[type, row.name, source]
+                   for type in (row.type, "") for source in (row.source, ""))
+        return Hit(
+            source=row.source, type=row.type, name=row.name, version=row.version,
+            contributor=row.contributor, description=row.description,
+            reference=f"{row.source}:{reference}" if names in self.clashing else reference,
+            updated=f"{row.committed_at.isoformat(timespec='seconds')}Z",
+            used=self.runs[key] + used,
+            is_deprecated=not self.deprecated.isdisjoint({(*key, ""), (*key, row.version)}))
 
 
-def _hit(row: sa.Row[Any], *, is_clashing: bool) -> Hit:
-    reference = f"{row.type}/{row.name}" + (f"@{row.version}" if row.version else "")
-    return Hit(
-        source=row.source, type=row.type, name=row.name, version=row.version,
-        contributor=row.contributor, description=row.description,
-        reference=f"{row.source}:{reference}" if is_clashing else reference,
-        updated=f"{row.committed_at.isoformat(timespec='seconds')}Z")
+def _reference(row: sa.Row[Any]) -> str:
+    """What means this version: by its commit where its version means another one, or nothing."""
+    name = f"{row.type}/{row.name}"
+    if row.is_latest:
+        return f"{name}@{row.version}" if row.version else name
+    if row.version and is_referable(row.version) and not row.is_moved:
+        return f"{name}@{row.version}"
+    return f"{name}@{row.commit[:COMMIT_LENGTH]}"
+
+
+def _among(keys: Names | None, table: sa.Table) -> list[sa.ColumnElement[bool]]:
+    return [] if keys is None else [sa.tuple_(table.c.type, table.c.name).in_(sorted(keys))]
+
+
+def _count_uses(connection: sa.Connection,
+                keys: Names | None) -> Counter[tuple[str, str, str]]:
+    """How many components refer to a type, a name and a source, today; each may be empty."""
+    target = (uses.c.target_type, uses.c.target, uses.c.target_source)
+    chosen = [] if keys is None else [uses.c.target.in_(sorted({name for _, name in keys}))]
+    return Counter({tuple(key): count for *key, count in connection.execute(
+        sa.select(*target, sa.func.count(sa.distinct(versions.c.id))).join(versions).where(
+            uses.c.kind == REFERENCE_USE, versions.c.is_latest, versions.c.is_present, *chosen)
+        .group_by(*target))})
+
+
+def _used_by(connection: sa.Connection, keys: Names) -> set[tuple[str, str]]:
+    """What any version of these refers to: its count of uses may have changed with them."""
+    rows = connection.execute(sa.select(uses.c.target_type, uses.c.target).distinct().join(
+        versions).where(uses.c.kind == REFERENCE_USE, sa.tuple_(
+            versions.c.type, versions.c.name).in_(sorted(keys)))) if keys else ()
+    return {(type, row.target) for row in rows
+            for type in ([row.target_type] if row.target_type else TYPES)}
+
+
+_IS_YANKED = sa.exists().where(
+    marks.c.source_id == versions.c.source_id, marks.c.type == versions.c.type,
+    marks.c.name == versions.c.name, marks.c.version == versions.c.version,
+    marks.c.kind == YANKED)

@@ -1,210 +1,190 @@
-"""What a query finds and in which order, over the postings of an index."""
+"""What a query finds and in which order: exact names first, then by score, then the newest."""
 from __future__ import annotations
 
-import bisect
-import difflib
-import math
-from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from heapq import nlargest, nsmallest
-from typing import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Collection, Sequence
 
-from registry.tokens import Asked, index_words, query_words, squash
+import numpy as np
 
-K1, B = 1.2, 0.6
-MAX_EXPANSIONS = 50
-PREFIX_DISCOUNT = 0.6
-CACHED_WORDS = 1000
-CACHED_STARTS = 200
-CACHED_AUDIENCES = 8
-MAX_ASKED = 12
-MAX_SUGGESTIONS = 3
-Scores = Mapping[int, float]
+from registry.document import PLACES, fold_value
+from registry.matching import Match, Matcher, either
+from registry.query import All, Clause, Words
+from registry.snapshot import Snapshot
+from registry.spelling import suggestions
+from registry.tokens import STOP_WORDS, Asked, query_words, squash
+
+ENOUGH_WORDS = 3
+COVERAGE = 100.0  # more than any score: who has more of the words comes first
+TYPE_BONUS = 2.0
+MAX_SUGGESTED_WORDS = 6
+FILLERS = frozenset("how what which where who do does did i we you should my me there looking need "
+                    "want example examples show shows use using find ready run runs take best some "
+                    "have has get give like any about".split())
+TYPE_WORDS = {word: type for type, words in {
+    "data": "dataset datasets", "dockerimage": "image images docker dockerimage dockerimages",
+    "script": "script scripts", "job": "job jobs"}.items() for word in words.split()}
 
 
-@dataclass(frozen=True)
-class Indexed:
-    """What ranking knows of one document; `length` is how many words it has."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a query finds: a mask, scores, and which have the name that was asked for.
 
-    number: int
-    type: str
-    name: str
-    audience: str
-    updated: str
-    length: int
+    `parts` are what the scores are made of: a word of the query and what it gives each document.
+    """
+
+    mask: np.ndarray
+    score: np.ndarray
+    is_name: np.ndarray
+    is_nearly_name: np.ndarray
+    parts: tuple[tuple[str, np.ndarray], ...] = ()
 
 
 class Ranking:
-    """Ranks `documents`; `postings` gives the documents that have a word, with how often.
+    """Finds and orders in one snapshot, as one circle of users sees it."""
 
-    `frequencies` says of every word how many documents have it, sorted by word.
-    """
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self.snapshot: Snapshot = matcher.snapshot
 
-    def __init__(self, documents: Iterable[Indexed], frequencies: Mapping[str, int],
-                 postings: Callable[[str], Scores]) -> None:
-        self._documents = {document.number: document for document in documents}
-        self._frequencies = frequencies
-        self._words = list(frequencies)
-        self._postings = postings
-        self._scored = lru_cache(CACHED_WORDS)(self._score)
-        self._beginning_with = lru_cache(CACHED_STARTS)(self._score_beginnings)
-        count = max(1, len(self._documents))
-        self._mean = sum(each.length for each in self._documents.values()) / count or 1.0
-        newest = sorted(self._documents.values(), key=lambda each: (each.name, each.type))
-        newest.sort(key=lambda each: each.updated, reverse=True)
-        self._newest = [each.number for each in newest]
-        self._place = {number: place for place, number in enumerate(self._newest)}
-        self._by_name: dict[str, list[int]] = {}
-        self._by_squashed: dict[str, list[int]] = {}
-        for each in newest:
-            self._by_name.setdefault(each.name.casefold(), []).append(each.number)
-            self._by_squashed.setdefault(squash(each.name), []).append(each.number)
-        self._types = {number: each.type for number, each in self._documents.items()}
-        self._visible = lru_cache(CACHED_AUDIENCES)(self._find_visible)
-        self._name_words = lru_cache(CACHED_AUDIENCES)(self._find_name_words)
+    def find(self, clause: Clause) -> Found:
+        """What a query asks for. Where nothing has all of three words or more, most are enough."""
+        matcher = self._matcher
+        clauses = clause.clauses if isinstance(clause, All) else (clause,)
+        words = [each for each in clauses if isinstance(each, Words)]
+        others = matcher.all_of([matcher.everything(), *(
+            matcher.match(each) for each in clauses if not isinstance(each, Words))])
+        if not words:
+            return self._found(others, others, "", ())
+        asked, is_sentence = _asked(words)
+        matches = [(word, self._match(word, is_last, len(asked) > 1)) for word, is_last in asked]
+        beside = matcher.beside([word for word, _ in asked], [match for _, match in matches])
+        found = matcher.all_of(beside)
+        if is_sentence and not (found.mask & others.mask).any():
+            found = self._most_of(beside)
+        parts = [(word.joined, match.score) for (word, _), match in zip(asked, beside)]
+        text = " ".join(each.text for each in words)
+        return self._found(found, others, text, tuple(parts))
 
-    def find(self, query: str, audiences: frozenset[str]) -> dict[int, float]:
-        """The documents of these audiences that have every word; all where nothing is asked.
-
-        Of three words and more, half are enough where no document has all.
-        """
-        visible = self._visible(audiences)
-        if not query.strip():
-            return dict.fromkeys(visible, 0.0)
-        asked = query_words(query)[:MAX_ASKED]
-        found = self._all_of(asked) if asked else {}
-        for number in self._by_name.get(_name_of(query), ()):
-            found.setdefault(number, 0.0)
-        if found.keys().isdisjoint(visible):
-            found = self._half_of(asked)
-        return {number: score for number, score in found.items() if number in visible}
-
-    def best(self, query: str, scores: Scores, start: int, stop: int) -> list[int]:
-        """A part of the order: the exact name, the name written otherwise, then by score.
-
-        Of equal ones the newest comes first; that alone is the order where nothing is asked.
-        """
-        if not query.strip():
-            return [number for number in self._newest if number in scores][start:stop]
-        names = (*self._by_name.get(_name_of(query), ()), *self._by_squashed.get(squash(query), ()))
-        first = [number for number in dict.fromkeys(names) if number in scores]
-        rest = nsmallest(stop, ((-score, self._place[number], number)
-                                for number, score in scores.items() if number not in first))
-        return [*first, *(number for _, _, number in rest)][start:stop]
-
-    def of_types(self, scores: dict[int, float], types: Collection[str]) -> dict[int, float]:
+    def of_types(self, mask: np.ndarray, types: Collection[str]) -> np.ndarray:
         """Those of the types; all of them where `types` is empty."""
-        return {number: score for number, score in scores.items()
-                if self._types[number] in types} if types else scores
+        if not types:
+            return mask
+        column = self.snapshot.values["type"]
+        wanted = np.array([name in types for name in column.names], bool)
+        return mask & wanted[column.codes] if len(column.codes) else mask
 
-    def facets(self, scores: Scores) -> dict[str, int]:
-        return dict(sorted(Counter(map(self._types.__getitem__, scores)).items()))
+    def order(self, found: Found, chosen: np.ndarray, sort: str, start: int, stop: int
+              ) -> np.ndarray:
+        """A part of the order of the chosen documents; every document has its place in it."""
+        numbers = np.flatnonzero(chosen)
+        if sort == "name":
+            return _smallest(numbers, (self.snapshot.by_name[numbers],), start, stop)
+        newest = self.snapshot.by_updated[numbers]
+        if sort == "updated":
+            return _smallest(numbers, (newest,), start, stop)
+        if sort == "used":
+            return _smallest(numbers, (self.snapshot.by_used[numbers],), start, stop)
+        tier = found.is_name[numbers] * 2 + found.is_nearly_name[numbers]
+        score = -(found.score[numbers].astype(np.float64) + tier * 1e6)
+        return _smallest(numbers, (score, newest), start, stop)
 
-    def suggest(self, query: str, audiences: frozenset[str]) -> tuple[str, ...]:
-        """Queries like this one that find something: each unknown word replaced by a near one."""
-        known = self._name_words(audiences)
-        choices = [""]
-        for word in query.split()[:MAX_ASKED]:
-            near = [word] if self.find(word, audiences) else _nearest(word, known)
-            choices = [f"{choice} {item}".strip() for choice in choices for item in near][:9]
-        return tuple(choice for choice in choices
-                     if choice and self.find(choice, audiences))[:MAX_SUGGESTIONS]
+    def explain(self, found: Found, number: int) -> tuple[tuple[str, float], ...]:
+        """What the score of a document is made of, with the places where its words stand."""
+        part, inside = self.snapshot.place(number)
+        lines = part.segment.stream(inside).decode().split("\n")
+        why = []
+        for word, scores in found.parts:
+            if scores[number] > 0:
+                places = [place for place, line in zip(PLACES, lines) if f" {word} " in line]
+                where = f" in its {', '.join(places)}" if places else ""
+                why.append((f"“{word}”{where}", round(float(scores[number]), 3)))
+        rest = float(found.score[number]) - sum(value for _, value in why)
+        if abs(rest) > 0.01:
+            why.append(("how much of the query it has", round(rest, 3)))
+        if found.is_name[number] or found.is_nearly_name[number]:
+            why.insert(0, ("its name is what was asked for: first of all", 0.0))
+        return tuple(why)
 
-    # --- scores ---------------------------------------------------------------------------------
+    def suggest(self, clause: Clause) -> tuple[str, ...]:
+        """Queries like this one, with near words of names for those that nothing has."""
+        clauses = clause.clauses if isinstance(clause, All) else (clause,)
+        others = tuple(each for each in clauses if not isinstance(each, Words))
+        words = [each.text for each in clauses if isinstance(each, Words)][:MAX_SUGGESTED_WORDS]
+        unknown = {text for text in words if not self._matcher.knows(text)}
+        if not unknown:
+            return ()
 
-    def _all_of(self, asked: Sequence[Asked]) -> dict[int, float]:
-        """What has every word. Two words of the query may be one in the document."""
-        clauses = [self._clause(word, is_last=word is asked[-1]) for word in asked]
-        for place, (first, second) in enumerate(zip(asked, asked[1:])):
-            together = self._scored(first.joined + second.joined)
-            for number in (place, place + 1):
-                clauses[number] = _either(clauses[number], together)
-        return _all_of(clauses)
+        def is_found(text: str) -> bool:
+            asked = tuple(Words(word) for word in text.split())
+            return bool(self.find(All((*asked, *others))).mask.any())
+        return suggestions(self.snapshot, words, unknown, is_found)
 
-    def _half_of(self, asked: Sequence[Asked]) -> dict[int, float]:
-        parts = [part for word in asked for part in word.parts]
-        if len(parts) < 3:
-            return {}
-        clauses = [self._clause(Asked((part,)), is_last=False) for part in parts]
-        return _half_of(clauses)
+    def _match(self, word: Asked, is_last: bool, has_others: bool) -> Match:
+        """A word; beside others, `dataset` and the like also mean the type."""
+        match = self._matcher.word(word, is_last=is_last)
+        type = TYPE_WORDS.get(word.joined)
+        if not type or not has_others:
+            return match
+        column = self.snapshot.values["type"]
+        mask = np.array([name == type for name in column.names], bool)[column.codes] \
+            if len(column.codes) else match.mask
+        mask = mask & self._matcher.view.mask
+        return either([match, Match(mask, (match.score + TYPE_BONUS) * mask)], match)
 
-    def _clause(self, word: Asked, *, is_last: bool) -> Scores:
-        """What has all parts of a word, or them written together."""
-        *rest, last = [self._scored(part) for part in word.parts]
-        ending = self._beginning_with(word.parts[-1]) if is_last or not last else last
-        found = _all_of([*rest, ending])
-        if not rest:
-            return found
-        joined = self._beginning_with(word.joined) if is_last else self._scored(word.joined)
-        return _either(found, joined)
+    def _most_of(self, matches: Sequence[Match]) -> Match:
+        """What all but one of the words have, or else half of them; who has more comes first."""
+        counts = np.sum([match.mask for match in matches], axis=0)
+        score = np.sum([match.score for match in matches], axis=0)
+        most = int(counts[self._matcher.view.mask].max(initial=0))
+        if most * 2 < len(matches):
+            return self._matcher.nothing()
+        mask = (counts >= max(most - 1, (len(matches) + 1) // 2)) & self._matcher.view.mask
+        return Match(mask, np.where(mask, score + COVERAGE * (counts - len(matches)), 0))
 
-    def _score(self, word: str) -> dict[int, float]:
-        """BM25 of one word."""
-        found = self._postings(word)
-        rarity = math.log(1 + (len(self._documents) - len(found) + 0.5) / (len(found) + 0.5))
-        return {number: rarity * (count * (K1 + 1)) / (count + K1 * (
-            1 - B + B * self._documents[number].length / self._mean))
-            for number, count in found.items()}
+    def _found(self, match: Match, others: Match, text: str,
+               parts: tuple[tuple[str, np.ndarray], ...]) -> Found:
+        is_name, is_nearly = self._named(text)
+        mask = (match.mask | is_name) & others.mask & self._matcher.view.mask
+        score = np.where(mask, match.score + (others.score if parts else 0), 0)
+        return Found(mask, score, is_name & mask, is_nearly & mask, parts)
 
-    def _score_beginnings(self, start: str) -> dict[int, float]:
-        """The word itself, and less the most frequent words that it begins."""
-        found: dict[int, float] = {}
-        for word in self._expansions(start):
-            scores = self._scored(word)
-            found |= {**scores, **_higher(found, scores)}
-        found = {number: score * PREFIX_DISCOUNT for number, score in found.items()}
-        return _either(found, self._scored(start))
+    def _named(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Which documents have this name, and which but for case and separators."""
+        snapshot = self.snapshot
+        is_name, is_nearly = np.zeros((2, snapshot.count), bool)
+        name, squashed = _name_of(text), squash(text)
+        if name:
+            is_name[snapshot.postings("keys", f"name:={name}")[0]] = True
+        if squashed:
+            for number in snapshot.postings("keys", f"name:{squashed}")[0].tolist():
+                is_nearly[number] = snapshot.fact("squashed", number) == squashed
+        return is_name, is_nearly
 
-    def _expansions(self, start: str) -> list[str]:
-        first = bisect.bisect_right(self._words, start)
-        end = bisect.bisect_left(self._words, start + "\U0010ffff")
-        return nlargest(MAX_EXPANSIONS, self._words[first:end], key=self._frequencies.__getitem__)
 
-    def _find_visible(self, audiences: frozenset[str]) -> frozenset[int]:
-        return frozenset(number for number, each in self._documents.items()
-                         if each.audience in audiences)
+def _asked(words: Sequence[Words]) -> tuple[list[tuple[Asked, bool]], bool]:
+    """What is asked for, and whether each may be unfinished; and whether it is a sentence.
 
-    def _find_name_words(self, audiences: frozenset[str]) -> list[str]:
-        return sorted({word for number in self._visible(audiences)
-                       for word in index_words(self._documents[number].name)})
+    What says nothing is left out.
+    """
+    asked = [(word, each.is_last) for each in words for word in query_words(each.text)]
+    rare = [pair for pair in asked if pair[0].joined not in STOP_WORDS]
+    is_sentence = len(rare) >= ENOUGH_WORDS
+    if is_sentence:
+        rare = [pair for pair in rare if pair[0].joined not in FILLERS] or rare
+    return rare or asked[-1:], is_sentence
+
+
+def _smallest(numbers: np.ndarray, keys: tuple[np.ndarray, ...], start: int, stop: int
+              ) -> np.ndarray:
+    """A part of the numbers in the order of their keys, the first key first."""
+    first = keys[0]
+    if stop < len(numbers):
+        last = np.partition(first, stop)[stop]
+        near = np.flatnonzero(first <= last)
+        numbers, keys = numbers[near], tuple(key[near] for key in keys)
+    return numbers[np.lexsort(keys[::-1])][start:stop]
 
 
 def _name_of(query: str) -> str:
     """The name in `type/name@version`, or all of a query that is no such reference."""
-    return query.strip().rpartition("/")[2].partition("@")[0].casefold()
-
-
-def _all_of(clauses: Sequence[Scores]) -> dict[int, float]:
-    """What every clause has, with the sum of its scores."""
-    fewest, *others = sorted(clauses, key=len)
-    numbers = set(fewest)
-    for other in others:
-        numbers &= other.keys()
-    found = {number: fewest[number] for number in numbers}
-    for other in others:
-        found = {number: score + other[number] for number, score in found.items()}
-    return found
-
-
-def _half_of(clauses: Sequence[Scores]) -> dict[int, float]:
-    """What half of the clauses have or more, with the sum of their scores."""
-    counts = Counter(number for clause in clauses for number in clause)
-    return {number: sum(clause.get(number, 0.0) for clause in clauses)
-            for number, count in counts.items() if count * 2 >= len(clauses)}
-
-
-def _either(first: Scores, second: Scores) -> dict[int, float]:
-    """What one or both have, with the higher of the scores."""
-    return {**first, **second, **_higher(first, second)}
-
-
-def _higher(first: Scores, second: Scores) -> dict[int, float]:
-    """The higher score of what both have."""
-    return {number: max(first[number], second[number]) for number in first.keys() & second.keys()}
-
-
-def _nearest(word: str, known: Sequence[str]) -> list[str]:
-    folded = word.casefold()[:40]
-    alike = [each for each in known if abs(len(each) - len(folded)) <= 3]
-    return difflib.get_close_matches(folded, alike, n=MAX_SUGGESTIONS, cutoff=0.7)
+    return fold_value(query.strip().rpartition("/")[2].partition("@")[0])

@@ -1,4 +1,4 @@
-"""The search index: one document for each component that is present. Wraps Whoosh.
+"""The search index: one document for each component that is present, and one for each version.
 
 The index lies in a directory that the link `current` points to; a rebuild makes a new directory
 and moves the link. One process writes; any number read, and see a commit or a rebuild at their
@@ -9,63 +9,39 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import pickle
 import shutil
-import struct
 import threading
-import zlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Collection, Iterable, Iterator
+from typing import Callable, Collection, Iterable, Mapping, TypeVar
 
-from whoosh import fields, index
-from whoosh.query import Or, Term
-from whoosh.reading import IndexReader, ReaderClosed, TermNotFound
-from whoosh.writing import IndexWriter
+import numpy as np
 
 from registry import visibility
-from registry.component import Component, parse, uris_of
-from registry.errors import ComponentError, RegistryError
-from registry.hits import Completion, Hit, Page
-from registry.query import All, Clause, Words
-from registry.ranking import Indexed, Ranking
-from registry.tokens import index_words, squash
+from registry.document import Document, fields_of
+from registry.errors import RegistryError
+from registry.facets import facets_of
+from registry.hits import SORTS, Completion, Hit, Page
+from registry.matching import Matcher
+from registry.query import All, Any, Clause, Filter, Phrase, Query, QueryError, Words, parse_query
+from registry.ranking import Found, Ranking
+from registry.segments import BATCH, BROKEN, Store
+from registry.snapshot import Loaded, Snapshot
+from registry.spelling import completions, nearest_names
+from registry.tokens import query_words
 
 log = logging.getLogger(__name__)
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 POINTER = "current"
 COMPLAINT = "damaged"
-WRITER_MB = 64
-LOCK_TIMEOUT_S = 10.0
+NEWEST, OLDER = "newest", "older"
 MAX_PAGE_SIZE = 100
 MAX_QUERY = 1000
-CARD_LENGTH = 300
+MAX_TERMS = 40
 ATTEMPTS = 4
-NAME_WEIGHT, CONTRIBUTOR_WEIGHT = 5, 2
-_BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, LookupError, AttributeError,
-           AssertionError, struct.error, zlib.error, pickle.UnpicklingError, index.IndexError,
-           ReaderClosed)
-_SCHEMA = fields.Schema(id=fields.ID(unique=True), words=fields.TEXT(phrase=False),
-                        card=fields.STORED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Document:
-    """A component as the index takes it; `text` is its YAML, by which it is found too."""
-
-    source_id: int
-    audience: str
-    hit: Hit
-    older_versions: tuple[str, ...]
-    text: str
-
-    @property
-    def id(self) -> str:
-        return document_id(self.source_id, self.hit.type, self.hit.name)
-
-
-def document_id(source_id: int, type: str, name: str) -> str:
-    return f"{source_id}/{type}/{name}"
+T = TypeVar("T")
+ALL_VERSIONS = Filter("versions", "=", "all")
 
 
 class SearchIndex:
@@ -78,40 +54,45 @@ class SearchIndex:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def search(self, query: str | Clause, *, types: Collection[str] = (), sort: str = "relevance",
-               page: int = 1, page_size: int = 20, user_id: int | None = None,
-               explain: bool = False) -> Page:
+    def search(self, query: str | Query | Clause, *, types: Collection[str] = (),
+               sort: str = "relevance", page: int = 1, page_size: int = 20,
+               user_id: int | None = None, explain: bool = False) -> Page:
         """The components that a query asks for, best first, or by another of SORTS.
 
-        A text asks for every word in it; filters and the rest of the syntax come as a clause.
         An empty query lists all, newest first. A name that is the query comes first; the last
-        word may be unfinished. `types` empty: of every type. `page` counts from 1. Never raises.
+        word may be unfinished. `types` empty: of every type. `page` counts from 1. `explain`
+        fills `why` of each hit. Never raises: a text that is no query is taken as plain words.
         """
-        if not isinstance(query, str):
-            query = _text_of(query)
-        empty = Page(facets={}, page=max(1, page), page_size=min(max(1, page_size), MAX_PAGE_SIZE),
+        clause = _clause_of(query)
+        empty = Page(page=max(1, page), page_size=min(max(1, page_size), MAX_PAGE_SIZE),
                      is_ready=False)
+        wanted = _Wanted(clause, types, sort if sort in SORTS else SORTS[0], explain)
         audiences = visibility.audiences(user_id)
-        with self._lock:
-            for _ in range(ATTEMPTS):
-                try:
-                    opened = self._open()
-                    return opened.page(query[:MAX_QUERY], audiences, types, empty) \
-                        if opened else empty
-                except _BROKEN:
-                    self._opened = None
-            self._complain()
-        return empty
+        return self._read(lambda opened: opened.page(wanted, audiences, empty), empty)
 
     def complete(self, prefix: str, *, limit: int = 8, user_id: int | None = None
                  ) -> list[Completion]:
         """Names that begin so, then names of which a part begins so; never raises."""
-        hits = self.search(prefix, page_size=limit, user_id=user_id).hits
-        return [Completion(type=hit.type, name=hit.name) for hit in hits]
+        audiences = visibility.audiences(user_id)
+        return self._read(lambda opened: opened.complete(prefix, audiences, limit), [])
 
-    def nearest(self, name: str, type: str = "", *, user_id: int | None = None) -> list[str]:
+    def nearest(self, name: str, type: str = "", *, limit: int = 3, user_id: int | None = None
+                ) -> list[str]:
         """Names like this one, nearest first; `type` empty: of every type. Never raises."""
-        return list(self.search(name, types=(type,) if type else (), user_id=user_id).suggestions)
+        audiences = visibility.audiences(user_id)
+        return self._read(lambda opened: opened.nearest(name, type, audiences, limit), [])
+
+    def _read(self, ask: Callable[[_Opened], T], otherwise: T) -> T:
+        """What is read of the index; where that fails again and again, it is damaged."""
+        for _ in range(ATTEMPTS):
+            try:
+                opened = self._open()
+                return ask(opened) if opened else otherwise
+            except BROKEN as error:
+                log.debug("The search index could not be read.", exc_info=error)
+                self._opened = None
+        self._complain()
+        return otherwise
 
     def is_sound(self) -> bool:
         """Whether there is an index and no reader found it damaged; a look at the folder alone."""
@@ -123,8 +104,8 @@ class SearchIndex:
         """How many components the index holds; None where it is missing or damaged."""
         try:
             name = self._current()
-            return index.open_dir(str(self.path / name)).doc_count() if name else None
-        except _BROKEN:
+            return Store(self.path / name, NEWEST).count() if name else None
+        except BROKEN:
             return None
 
     def _complain(self) -> None:
@@ -138,11 +119,14 @@ class SearchIndex:
         name = self._current()
         if name is None:
             return None
-        if self._opened is None or self._opened.name != name or not self._opened.is_newest():
-            if self._opened:
-                self._opened.close()
-            self._opened = _Opened(self.path, name)
-        return self._opened
+        with self._lock:
+            opened = self._opened
+            if opened is None or opened.name != name:
+                opened = _Opened(self.path / name, {})
+            elif not opened.is_newest():
+                opened = _Opened(self.path / name, opened.loaded)
+            self._opened = opened
+        return opened
 
     def _current(self) -> str | None:
         try:
@@ -161,22 +145,18 @@ class SearchIndex:
         name = self._current()
         if name is None:
             raise RegistryError(f"There is no search index in {self.path}.")
-        with _writing(index.open_dir(str(self.path / name))) as writer:
-            writer.delete_by_query(Or([Term("id", id) for id in ids]))
-            for document in documents:
-                writer.add_document(**_fields(document))
+        found = list(documents)
+        for store, is_newest in self._stores(name):
+            store.replace(ids, [fields_of(document) for document in found
+                                if document.is_newest == is_newest])
 
     def rebuild(self, documents: Iterable[Document]) -> int:
         """Write a new index beside the old one and point to it; returns how much it holds."""
         name = self._new_name()
         folder = self.path / name
         folder.mkdir(parents=True, mode=0o700)
-        count = 0
-        with _writing(index.create_in(str(folder), _SCHEMA)) as writer:
-            for document in documents:
-                writer.add_document(**_fields(document))
-                count += 1
-        if index.open_dir(str(folder)).doc_count() != count:
+        count = self._fill(name, documents)
+        if Store(folder, NEWEST).count() != count:
             raise RegistryError(f"The new search index in {folder} lacks documents. Is the disk "
                                 "full? The next sync tries again.")
         aside = self.path / f"{POINTER}.new"
@@ -186,6 +166,28 @@ class SearchIndex:
         (self.path / COMPLAINT).unlink(missing_ok=True)
         self._remove_all_but(name)
         return count
+
+    def _fill(self, name: str, documents: Iterable[Document]) -> int:
+        """Write all documents into new stores; returns how many components there are."""
+        stores = {is_newest: store for store, is_newest in self._stores(name)}
+        waiting: dict[bool, list[dict[str, object]]] = {True: [], False: []}
+        count = 0
+        for store in stores.values():
+            store.create()
+        for document in documents:
+            batch = waiting[document.is_newest]
+            batch.append(fields_of(document))
+            count += document.is_newest
+            if len(batch) == BATCH:
+                stores[document.is_newest].add(batch)
+                batch.clear()
+        for is_newest, batch in waiting.items():
+            stores[is_newest].add(batch)
+        return count
+
+    def _stores(self, name: str) -> tuple[tuple[Store, bool], ...]:
+        folder = self.path / name
+        return (Store(folder, NEWEST), True), (Store(folder, OLDER), False)
 
     def _new_name(self) -> str:
         numbers = [path.name.rpartition("-")[2] for path in self.path.glob("v*-*")]
@@ -198,114 +200,97 @@ class SearchIndex:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-class _Opened:
-    """One generation of the index, with what ranking needs of each document."""
+@dataclass(frozen=True)
+class _Wanted:
+    """One search as it was asked for."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.name = name
-        self._index = index.open_dir(str(path / name))
-        self._reader: IndexReader = self._index.reader()
-        frequencies = {word.decode(): found.doc_frequency()
-                       for word, found in self._reader.iter_field("words")}
-        self._ranking = Ranking(map(self._indexed, self._reader.all_doc_ids()), frequencies,
-                                self._postings)
+    clause: Clause
+    types: Collection[str]
+    sort: str
+    is_explained: bool
+
+    @cached_property
+    def has_all_versions(self) -> bool:
+        return ALL_VERSIONS in (self.clause.clauses if isinstance(self.clause, All)
+                                else (self.clause,))
+
+
+class _Opened:
+    """One state of the index. What was loaded of an earlier state is used again."""
+
+    def __init__(self, folder: Path, loaded: Mapping[str, Loaded]) -> None:
+        self.name = folder.name
+        self._stores = {name: Store(folder, name) for name in (NEWEST, OLDER)}
+        self._generations = {name: store.generation() for name, store in self._stores.items()}
+        self._known = dict(loaded)
+        self.loaded: dict[str, Loaded] = {}
+        self._lock = threading.Lock()
+        self._newest = Snapshot(self._load(NEWEST))
 
     def is_newest(self) -> bool:
-        return self._index.latest_generation() == self._reader.generation()
+        return all(store.generation() == self._generations[name]
+                   for name, store in self._stores.items())
 
-    def close(self) -> None:
-        """Let go of the files at once; Whoosh's own reader keeps them open after its `close`."""
-        self._reader.close()
-        del self._reader, self._ranking
-
-    def page(self, query: str, audiences: frozenset[str], types: Collection[str],
-             empty: Page) -> Page:
-        ranking = self._ranking
-        found = ranking.find(query, audiences)
-        chosen = ranking.of_types(found, types)
+    def page(self, wanted: _Wanted, audiences: frozenset[str], empty: Page) -> Page:
+        snapshot = self._all if wanted.has_all_versions else self._newest
+        ranking = Ranking(Matcher(snapshot, snapshot.view(audiences)))
+        found = ranking.find(wanted.clause)
+        chosen = ranking.of_types(found.mask, wanted.types)
         end = empty.page * empty.page_size
-        best = ranking.best(query, chosen, end - empty.page_size, end)
+        sort = wanted.sort if wanted.sort != "relevance" or found.parts else "updated"
+        numbers = ranking.order(found, chosen, sort, end - empty.page_size, end)
+        total = int(np.count_nonzero(chosen))
         return replace(
-            empty, hits=tuple(self._hit(number, chosen[number]) for number in best),
-            total=len(chosen), facets={"type": ranking.facets(found)}, is_ready=True,
-            suggestions=() if found else ranking.suggest(query, audiences))
+            empty, total=total, facets=facets_of(snapshot, found.mask, chosen), is_ready=True,
+            hits=tuple(self._hit(ranking, found, number, wanted.is_explained)
+                       for number in numbers.tolist()),
+            terms=_terms(wanted.clause),
+            suggestions=ranking.suggest(wanted.clause))
 
-    def _hit(self, number: int, score: float) -> Hit:
-        return Hit(**self._reader.stored_fields(number)["card"]["hit"], score=round(score, 3))
+    def complete(self, prefix: str, audiences: frozenset[str], limit: int) -> list[Completion]:
+        return completions(self._newest, self._newest.view(audiences), prefix, limit)
 
-    def _indexed(self, number: int) -> Indexed:
-        card = self._reader.stored_fields(number)["card"]
-        return Indexed(number=number, type=card["hit"]["type"], name=card["hit"]["name"],
-                       audience=card["audience"], updated=card["hit"]["updated"],
-                       length=self._reader.doc_field_length(number, "words"))
+    def nearest(self, name: str, type: str, audiences: frozenset[str], limit: int) -> list[str]:
+        return nearest_names(self._newest.names(self._newest.view(audiences), type), name, limit)
 
-    def _postings(self, word: str) -> dict[int, float]:
-        found: dict[int, float] = {}
-        try:
-            matcher = self._reader.postings("words", word)
-        except TermNotFound:
-            return found
-        while matcher.is_active():
-            found[matcher.id()] = matcher.weight()
-            matcher.next()
+    @cached_property
+    def _all(self) -> Snapshot:
+        """Every version; read when one is asked for."""
+        with self._lock:
+            return Snapshot([*zip(self._newest.parts, self._newest.gone), *self._load(OLDER)])
+
+    def _load(self, name: str) -> list[tuple[Loaded, np.ndarray]]:
+        found = []
+        known = {each: loaded.segment for each, loaded in self._known.items()}
+        for segment, gone in self._stores[name].read(known):
+            loaded = self._known.get(segment.name) or Loaded(segment)
+            self.loaded[segment.name] = loaded
+            found.append((loaded, gone))
         return found
 
+    def _hit(self, ranking: Ranking, found: Found, number: int, is_explained: bool) -> Hit:
+        part, inside = ranking.snapshot.place(number)
+        card = part.segment.card(inside)
+        return Hit(**{**card, "tags": tuple(card["tags"])},
+                   score=round(float(found.score[number]), 3),
+                   why=ranking.explain(found, number) if is_explained else ())
 
-@contextlib.contextmanager
-def _writing(opened: index.FileIndex) -> Iterator[IndexWriter]:
-    """A writer that commits when nothing was raised and else leaves no trace."""
-    writer = opened.writer(timeout=LOCK_TIMEOUT_S, limitmb=WRITER_MB)
+
+def _clause_of(query: str | Query | Clause) -> Clause:
+    if isinstance(query, Query):
+        return query.clause
+    if not isinstance(query, str):
+        return query
     try:
-        yield writer
-    except BaseException:
-        writer.cancel()
-        raise
-    writer.commit()
+        return parse_query(query[:MAX_QUERY]).clause
+    except QueryError:
+        return All(tuple(Words(word) for word in query[:MAX_QUERY].split()))
 
 
-def _fields(document: Document) -> dict[str, Any]:
-    hit = document.hit
-    card = {"audience": document.audience, "hit": {
-        "source": hit.source, "type": hit.type, "name": hit.name, "version": hit.version,
-        "contributor": hit.contributor, "description": _shortened(hit.description),
-        "reference": hit.reference, "updated": hit.updated}}
-    return {"id": document.id, "words": list(words_of(document)), "card": card}
-
-
-def words_of(document: Document) -> Iterator[str]:
-    """Every word that a component is found by, as often as it counts."""
-    hit = document.hit
-    yield from {hit.type, squash(hit.name)} - {""}
-    yield from [*index_words(hit.name)] * NAME_WEIGHT
-    yield from [*index_words(hit.contributor)] * CONTRIBUTOR_WEIGHT
-    yield from index_words(hit.description)
-    for version in (hit.version, *document.older_versions):
-        yield from {version.casefold(), *index_words(version)} - {""}
-    try:
-        component = parse(document.text)
-    except ComponentError:
-        return
-    for text in _texts(component):
-        yield from index_words(text)
-
-
-def _texts(component: Component) -> Iterator[str]:
-    """Parameters, commands, prerequisites, images and URIs of a component."""
-    for name, value in component.parameters.items():
-        yield f"{name} {value}"
-    yield from component.uris
-    for item in component.prerequisites:
-        yield from (item["name"], item.get("reference", ""), *uris_of(item))
-    for task in component.tasks:
-        yield task["role"]
-        yield from map(str, task["command"])
-
-
-def _text_of(query: Clause) -> str:
-    clauses = query.clauses if isinstance(query, All) else (query,)
-    return " ".join(clause.text for clause in clauses if isinstance(clause, Words))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= CARD_LENGTH else line[:CARD_LENGTH - 1].rstrip() + "…"
+def _terms(clause: Clause) -> tuple[str, ...]:
+    """The words that are looked for, folded, part by part and joined."""
+    if isinstance(clause, (Words, Phrase)):
+        return tuple(dict.fromkeys(term for word in query_words(clause.text)
+                                   for term in (*word.parts, word.joined)))
+    clauses = clause.clauses if isinstance(clause, (All, Any)) else ()
+    return tuple(dict.fromkeys(term for each in clauses for term in _terms(each)))[:MAX_TERMS]

@@ -48,6 +48,26 @@ def query_words(text: str) -> list[Asked]:
     return rare or words[-1:]
 
 
+def spoken(text: str) -> list[str]:
+    """The words of a text one by one, common ones too, by which phrases are compared.
+
+    They are split at separators alone; Chinese, Japanese and Korean give single characters.
+    """
+    return [part for word in _WORD.findall(fold(text)) for part in _spoken(word)]
+
+
+def characters(text: str) -> list[str]:
+    """The Chinese, Japanese and Korean characters of a text."""
+    return [char for word in _WORD.findall(fold(text)) if _is_cjk(word) for char in word]
+
+
+def starts(name: str) -> list[str]:
+    """A name from each of its parts to its end, squashed: what one may begin to type."""
+    parts = [part for word in _WORD.findall(fold(name))
+             for part in (word if _is_cjk(word) else _parts(word))]
+    return list(dict.fromkeys("".join(parts[place:]) for place in range(len(parts))))
+
+
 def squash(text: str) -> str:
     """A name without case and separators: `ResNet-50` and `resnet_50` are the same."""
     return "".join(_WORD.findall(fold(text))).translate(_UNSEPARATED).lower()
@@ -76,6 +96,11 @@ def _forms(word: str) -> tuple[str, ...]:
             found.append("".join(parts))
     stems = [match[1] for match in map(_NUMBERED.fullmatch, dict.fromkeys(found)) if match]
     return tuple(form[:MAX_LENGTH] for form in dict.fromkeys([*found, *stems]))
+
+
+@lru_cache(maxsize=100_000)
+def _spoken(word: str) -> tuple[str, ...]:
+    return tuple(word) if _is_cjk(word) else tuple(_SEPARATOR.split(word.lower()))
 
 
 def _parts(word: str) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted(path for package in ("registry", "runner")
                  for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts)
 GATEWAYS = {  # each outside library, and the only modules that may import it
-    "whoosh": {"registry.search"},
+    "whoosh": {"registry.segments"},
+    "rapidfuzz": {"registry.spelling"},
     "dulwich": {"registry.git_store"},
     "cryptography": {"registry.signing"},
     "github": {"registry.github_api"},

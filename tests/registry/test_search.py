@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from registry.document import Document
 from registry.errors import RegistryError
 from registry.hits import Hit
-from registry.search import Document, SearchIndex
+from registry.search import SearchIndex
 from registry.tokens import STOP_WORDS, fold, index_words, query_words, squash
 from tests.registry.marketplace import data
 
@@ -192,7 +193,8 @@ def test_where_nothing_is_found_a_near_query_is_suggested(filled, query, suggest
 
 def test_nonsense_finds_and_suggests_nothing(filled):
     page = filled.search("xqzzw vbnmq")
-    assert (page.hits, page.total, page.facets, page.suggestions) == ((), 0, {"type": {}}, ())
+    assert (page.hits, page.total, page.suggestions) == ((), 0, ())
+    assert not any(page.facets.values())
 
 
 def test_an_endless_query_is_answered_in_no_time(filled):
@@ -230,7 +232,9 @@ def test_who_belongs_to_no_audience_sees_nothing(index, monkeypatch):
     assert names(index) == ["open"]
     monkeypatch.setattr("registry.visibility.audiences", lambda user_id: frozenset())
     page = index.search("")
-    assert (page.total, page.facets, index.search("hiden").suggestions) == (0, {"type": {}}, ())
+    assert (page.total, index.search("hiden").suggestions) == (0, ())
+    assert not any(page.facets.values())
+    assert index.complete("h") == index.nearest("hiden") == []
 
 
 def test_what_one_may_not_see_does_not_change_what_is_found(index):
@@ -274,7 +278,7 @@ def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
         index.update([document("a", number=number)], {"1/data/a"})
         assert names(index) == ["a"]
     gc.enable()
-    segments = len(list(index.path.glob("v1-1/*.seg")))
+    segments = len(list(index.path.glob("v2-1/newest*.seg")))
     assert len(open_files(index.path)) == segments
 
 
@@ -322,26 +326,26 @@ def test_there_is_no_update_without_an_index(index):
 def test_a_rebuild_leaves_one_directory_named_after_the_form_of_the_index(index):
     for _ in range(3):
         index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v1-3"]
+    assert sorted(os.listdir(index.path)) == ["current", "v2-3"]
 
 
 def test_an_index_of_another_form_is_passed_over(index):
     index.rebuild(DOCUMENTS)
     (index.path / "current").unlink()
-    (index.path / "v1-1").rename(index.path / "v0-1")
+    (index.path / "v2-1").rename(index.path / "v0-1")
     (index.path / "current").symlink_to("v0-1")
     assert index.search("").is_ready is False
     index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v1-2"]
+    assert sorted(os.listdir(index.path)) == ["current", "v2-2"]
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b""),
                                     lambda file: file.write_bytes(b"\0" * file.stat().st_size),
                                     lambda file: file.unlink()], ids=["empty", "zeros", "gone"])
-@pytest.mark.parametrize("suffix", [".seg", ".toc"])
-def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, suffix):
+@pytest.mark.parametrize("name", ["newest_*.seg", "_newest_*.toc", "newest-manifest.json"])
+def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, name):
     index.rebuild(DOCUMENTS)
-    file, = (index.path / "v1-1").glob(f"*{suffix}")
+    file, = (index.path / "v2-1").glob(name)
     damage(file)
     reader = SearchIndex(index.path)
     assert reader.search("cifar10").hits == ()

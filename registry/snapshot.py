@@ -1,0 +1,210 @@
+"""One state of the index as arrays over all its documents; segments are read once and kept."""
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Iterable, Sequence
+
+import numpy as np
+
+from registry.document import FACTS, fold_value
+from registry.segments import Postings, Segment
+
+SINGLE, LISTED = ("type", "source", "by"), ("tag", "image")
+NUMBERS = {"gpu": np.int32, "updated": np.int64, "used": np.int32, "length": np.float32}
+CACHED_VIEWS = 8
+LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column of texts: document `owners[n]` has the value `names[codes[n]]`, which is folded."""
+
+    names: Sequence[str]
+    owners: np.ndarray
+    codes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What one circle of users may see: a mask over the documents, how many, their mean length."""
+
+    mask: np.ndarray
+    count: int
+    mean_length: float
+
+
+class Loaded:
+    """A segment with what is kept of it in memory."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        facts = segment.facts()
+        self.columns: dict[str, Sequence[Any]] = dict(
+            zip(FACTS, zip(*facts) if facts else [()] * len(FACTS)))
+        self.numbers = {name: np.array(self.columns[name], kind) for name, kind in NUMBERS.items()}
+        self.values = {name: _values([(value,) for value in self.columns[name]])
+                       for name in (*SINGLE, "audience")}
+        self.values |= {name: _values(self.columns[name]) for name in LISTED}
+        self.keys = ["\0".join((name.casefold(), *rest)) for name, *rest in zip(
+            *(self.columns[key] for key in ("name", "type", "source", "reference")))]
+        self.by_key = sorted(range(segment.count), key=self.keys.__getitem__)
+
+    @cached_property
+    def starts(self) -> tuple[list[str], np.ndarray]:
+        """Every beginning of a name or of a part of it, sorted, and the document it belongs to."""
+        pairs = sorted((start, number) for number, starts in enumerate(self.columns["starts"])
+                       for start in starts)
+        return [start for start, _ in pairs], np.array([number for _, number in pairs], np.int32)
+
+    def is_whole(self, numbers: np.ndarray, start: str) -> np.ndarray:
+        """Of which of these documents the whole name begins so."""
+        names = self.columns["squashed"]
+        return np.array([names[number].startswith(start) for number in numbers.tolist()], bool)
+
+    @cached_property
+    def name_words(self) -> list[str]:
+        """Every word of a name."""
+        words, _ = self.segment.lexicon("keys")
+        begin, middle = bisect_left(words, "name:"), bisect_left(words, "name:=")
+        after, end = bisect_left(words, "name:=" + LAST), bisect_left(words, "name:" + LAST)
+        return [word[5:] for word in (*words[begin:middle], *words[after:end])]
+
+
+class Snapshot:
+    """All documents of one generation, numbered through; what is gone has no place in a view."""
+
+    def __init__(self, parts: Sequence[tuple[Loaded, np.ndarray]]) -> None:
+        self.parts = [part for part, _ in parts]
+        self.gone = [gone for _, gone in parts]
+        counts = [part.segment.count for part in self.parts]
+        self.bases = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.count = int(self.bases[-1])
+        self.is_live = np.ones(self.count, bool)
+        for base, (_, gone) in zip(self.bases, parts):
+            self.is_live[base + gone] = False
+        self.numbers = {name: _joined([part.numbers[name] for part in self.parts], kind)
+                        for name, kind in NUMBERS.items()}
+        self.values = {name: self._values(name) for name in (*SINGLE, *LISTED, "audience")}
+        self._views: dict[frozenset[str], View] = {}
+        self._lock = threading.Lock()
+
+    def view(self, audiences: frozenset[str]) -> View:
+        """What these audiences may see together; nothing at all where there is none."""
+        with self._lock:
+            if audiences not in self._views:
+                if len(self._views) >= CACHED_VIEWS:
+                    self._views.clear()
+                self._views[audiences] = self._view(audiences)
+            return self._views[audiences]
+
+    def postings(self, field: str, word: str) -> Postings:
+        """The numbers of the documents that have a word, and its weight in each."""
+        found = [part.segment.postings(field, word) for part in self.parts]
+        return (_joined([numbers + base for base, (numbers, _) in zip(self.bases, found)
+                         if len(numbers)], np.int64),
+                _joined([weights for numbers, weights in found if len(numbers)], np.float32))
+
+    def beginning(self, field: str, start: str) -> Counter[str]:
+        """Every word of a field that begins so, with how many documents have it."""
+        found: Counter[str] = Counter()
+        for part in self.parts:
+            words, counts = part.segment.lexicon(field)
+            begin, end = bisect_left(words, start), bisect_left(words, start + LAST)
+            if not found:
+                found = Counter(dict(zip(words[begin:end], counts[begin:end].tolist())))
+            else:
+                for word, count in zip(words[begin:end], counts[begin:end].tolist()):
+                    found[word] += count
+        return found
+
+    def place(self, number: int) -> tuple[Loaded, int]:
+        """The segment of a document and its number there."""
+        which = int(np.searchsorted(self.bases, number, side="right")) - 1
+        return self.parts[which], number - int(self.bases[which])
+
+    def fact(self, name: str, number: int) -> Any:
+        part, inside = self.place(number)
+        return part.columns[name][inside]
+
+    def names(self, view: View, type: str) -> list[tuple[str, str]]:
+        """The names that are seen, each with its squashed form; `type` empty: of every type."""
+        seen = np.flatnonzero(view.mask).tolist()
+        names, squashed, types = (self._column(key) for key in ("name", "squashed", "type"))
+        return [(names[number], squashed[number]) for number in seen
+                if type in ("", types[number])]
+
+    def _column(self, name: str) -> list[Any]:
+        return [value for part in self.parts for value in part.columns[name]]
+
+    @cached_property
+    def by_name(self) -> np.ndarray:
+        """Each document's place in the order of names; no two have the same."""
+        keys = [key for part in self.parts for key in part.keys]
+        order = [number + base for base, part in zip(self.bases.tolist(), self.parts)
+                 for number in part.by_key]
+        order.sort(key=keys.__getitem__)  # quick: it is sorted segment by segment
+        return _places(np.array(order, np.int64), self.count)
+
+    @cached_property
+    def by_updated(self) -> np.ndarray:
+        """Each document's place in the order of dates, newest first, then by name."""
+        return _places(np.lexsort((self.by_name, -self.numbers["updated"])), self.count)
+
+    @cached_property
+    def by_used(self) -> np.ndarray:
+        """Each document's place when the most used comes first, then the newest."""
+        return _places(np.lexsort((self.by_updated, -self.numbers["used"])), self.count)
+
+    def _view(self, audiences: frozenset[str]) -> View:
+        column = self.values["audience"]
+        allowed = np.array([name in audiences for name in column.names], bool)
+        mask = np.zeros(self.count, bool)
+        if len(column.codes):
+            mask[column.owners] = allowed[column.codes]
+        mask &= self.is_live
+        count = int(np.count_nonzero(mask))
+        mean = float(self.numbers["length"][mask].mean()) if count else 1.0
+        return View(mask, count, mean or 1.0)
+
+    def _values(self, name: str) -> Values:
+        """The columns of all segments as one, with one code for each value."""
+        columns = [part.values[name] for part in self.parts]
+        names = list(dict.fromkeys(value for column in columns for value in column.names))
+        code_of = {value: code for code, value in enumerate(names)}
+        codes = [np.array([code_of[value] for value in column.names], np.int32)[column.codes]
+                 for column in columns if len(column.codes)]
+        owners = [column.owners + base for base, column in zip(self.bases, columns)]
+        return Values(names, _joined(owners, np.int64), _joined(codes, np.int32))
+
+
+def _values(rows: Sequence[Sequence[str]]) -> Values:
+    """One code for each value; values that fold alike are one."""
+    owners: list[int] = []
+    codes: list[int] = []
+    code_of: dict[str, int] = {}
+    folded: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        for value in row:
+            code = code_of.get(value)
+            if code is None:
+                code = code_of[value] = folded.setdefault(fold_value(value), len(folded))
+            owners.append(number)
+            codes.append(code)
+    pairs = dict.fromkeys(zip(owners, codes))
+    return Values(list(folded), np.array([owner for owner, _ in pairs], np.int64),
+                  np.array([code for _, code in pairs], np.int32))
+
+
+def _joined(arrays: Iterable[np.ndarray], kind: Any) -> np.ndarray:
+    found = list(arrays)
+    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, kind), *found])
+
+
+def _places(order: np.ndarray, count: int) -> np.ndarray:
+    places = np.empty(count, np.int64)
+    places[order] = np.arange(count)
+    return places

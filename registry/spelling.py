@@ -1,0 +1,88 @@
+"""Names that begin so, or are nearly so: completions, corrections, did-you-mean. Uses rapidfuzz."""
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Callable, Collection, Sequence
+
+import numpy as np
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
+
+from registry.hits import Completion
+from registry.snapshot import LAST, Snapshot, View
+from registry.tokens import fold, squash
+
+MIN_LETTERS = 4
+MAX_NEAR, MAX_SUGGESTIONS, MAX_CHOICES = 10, 3, 9
+MAX_LOOKED_AT = 400
+MAX_LENGTH = 64
+CUTOFF = 70.0
+
+
+def near_name_words(snapshot: Snapshot, word: str) -> list[str]:
+    """Words of names at the distance of one letter, or of two that changed places."""
+    if not MIN_LETTERS <= len(word) <= MAX_LENGTH or word.isdecimal():
+        return []
+    found: dict[str, None] = {}
+    for part in snapshot.parts:
+        for near, distance, _ in process.extract(
+                word, part.name_words, scorer=OSA.distance, score_cutoff=1, limit=None):
+            if distance == 1:
+                found[near] = None
+    return sorted(found)[:MAX_NEAR]
+
+
+def completions(snapshot: Snapshot, view: View, prefix: str, limit: int) -> list[Completion]:
+    """Visible names that begin so, then names of which a part does; the most used first."""
+    start = squash(prefix[:MAX_LENGTH])
+    if not start:
+        return []
+    found: dict[tuple[str, str], tuple[bool, int, int, str]] = {}
+    for base, part in zip(snapshot.bases.tolist(), snapshot.parts):
+        starts, owners = part.starts
+        begin, end = bisect_left(starts, start), bisect_left(starts, start + LAST)
+        owned = owners[begin:end][view.mask[owners[begin:end] + base]]
+        if len(owned) > MAX_LOOKED_AT:
+            owned = _most_used(owned, part.numbers["used"][owned], part.is_whole(owned, start))
+        for number in owned.tolist():
+            name = part.columns["name"][number]
+            is_part = not part.columns["squashed"][number].startswith(start)
+            key = part.columns["type"][number], name
+            rank = is_part, -int(part.numbers["used"][number]), len(name), name
+            found[key] = min(found.get(key, rank), rank)
+    best = sorted(found, key=lambda key: (found[key], key))[:limit]
+    return [Completion(type=type, name=name) for type, name in best]
+
+
+def nearest_names(names: Sequence[tuple[str, str]], wanted: str, limit: int) -> list[str]:
+    """The names like this one, nearest first; each comes with its squashed form."""
+    squashed = squash(wanted[:MAX_LENGTH * 4])
+    found = process.extract(squashed, [each for _, each in names], scorer=fuzz.ratio,
+                            score_cutoff=CUTOFF, limit=limit * 4)
+    ranked = sorted((-score, names[place][0]) for _, score, place in found)
+    return list(dict.fromkeys(name for _, name in ranked))[:limit]
+
+
+def suggestions(snapshot: Snapshot, words: Sequence[str], unknown: Collection[str],
+                is_found: Callable[[str], bool]) -> tuple[str, ...]:
+    """Queries like this one that find something: each unknown word replaced by a near one."""
+    choices = [""]
+    for word in words:
+        near = _near(snapshot, word) if word in unknown else [word]
+        choices = [f"{choice} {each}".strip() for choice in choices for each in near][:MAX_CHOICES]
+    return tuple(choice for choice in choices if choice and is_found(choice))[:MAX_SUGGESTIONS]
+
+
+def _near(snapshot: Snapshot, word: str) -> list[str]:
+    """The nearest words of names, and the word's parts put right one by one."""
+    folded = fold(word).casefold()[:MAX_LENGTH]
+    found: dict[str, float] = {}
+    for part in snapshot.parts:
+        for near, score, _ in process.extract(folded, part.name_words, scorer=fuzz.ratio,
+                                              score_cutoff=CUTOFF, limit=MAX_SUGGESTIONS):
+            found[near] = max(score, found.get(near, 0.0))
+    return sorted(found, key=lambda near: (-found[near], near))[:MAX_SUGGESTIONS]
+
+
+def _most_used(owned: np.ndarray, used: np.ndarray, is_whole: np.ndarray) -> np.ndarray:
+    return owned[np.lexsort((owned, -used, ~is_whole))[:MAX_LOOKED_AT]]
