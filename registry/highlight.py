@@ -8,7 +8,7 @@ from typing import Iterable, Iterator, Sequence
 from registry.query import Phrase, Query, Words
 from registry.tokens import fold, query_words
 
-MAX_TERMS = 40
+MAX_TERMS, MAX_LENGTH = 40, 64
 MIN_SEPARABLE = 5  # of a shorter term, "l r" is no `lr`
 _SEPARATOR = r"[\s_\-./:]?"
 Span = tuple[int, int]
@@ -87,7 +87,7 @@ def _pattern(terms: tuple[str, ...]) -> re.Pattern[str]:
     kinds: dict[str, list[str]] = {"start": [], "inner": [], "whole": []}
     for term in sorted(terms, key=len, reverse=True):
         stem = term.rstrip("*").lower()
-        if stem:
+        if 0 < len(stem) <= MAX_LENGTH:
             kind = "inner" if _is_cjk(stem) else "whole" if stem == term else "start"
             between = _SEPARATOR if len(stem) >= MIN_SEPARABLE else ""
             kinds[kind].append(between.join(map(re.escape, stem)))
