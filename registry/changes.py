@@ -89,8 +89,7 @@ def changed(pair: Pair, rule: Rule) -> Iterator[Change]:
 
 def field_changes(pair: Pair, rules: Mapping[str, Rule]) -> Iterator[Change]:
     """The changes of each field of two mappings."""
-    order = [*rules, *pair.keys()]
-    for key in sorted(pair.keys(), key=order.index):
+    for key in dict.fromkeys([*rules, *pair.keys()]):
         yield from changed(pair.at(key), rules.get(key, other))
 
 

@@ -13,7 +13,7 @@ from registry.changes import (
     Change,
     Pair,
     Rule,
-    changed,
+    field_changes,
     from_to,
     nothing,
     other,
@@ -64,9 +64,7 @@ def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tupl
     whole = Pair(path="", old=before, new=after, old_parameters=before.get("parameters") or {},
                  new_parameters=after.get("parameters") or {})
     rules = _FIELDS | {"uri": _URI_RULES.get(str(after.get("type")), other)}
-    order = [*rules, *whole.keys()]
-    return tuple(change for key in sorted(whole.keys(), key=order.index)
-                 for change in changed(whole.at(key), rules.get(key, other)))
+    return tuple(field_changes(whole, rules))
 
 
 def verdict_of(changes: tuple[Change, ...]) -> str:

@@ -1,7 +1,6 @@
 """What changed in a job: parameters, tasks, what they ask for and what they take. Pure."""
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from registry.changes import (
     shown,
 )
 from registry.component_rules import DEFAULT_SHM_MB, REFERENCE
+from registry.line_diff import steps_between
 from registry.placeholders import as_text
 from registry.uri_changes import image_sentence, uris_in
 from registry.uses import plain_data, plain_script
@@ -169,8 +169,7 @@ def _port_number(pair: Pair, label: str) -> Iterator[Change]:
 
 def _command(pair: Pair) -> Iterator[Change]:
     old, new = _texts(pair.old), _texts(pair.new)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
+    steps = [step for step in steps_between(old, new) if step[0] != "equal"]
     gone = [line for _, low, high, _, _ in steps for line in old[low:high]]
     come = [line for _, _, _, low, high in steps for line in new[low:high]]
     if sorted(gone) == sorted(come):

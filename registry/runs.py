@@ -1,0 +1,80 @@
+"""Which components took part in submitted jobs: written at submission, read as counts only."""
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Iterable, Iterator
+
+import sqlalchemy as sa
+
+from registry.catalog import Catalog
+from registry.component import parse
+from registry.db import runs, search_outbox
+from registry.entry import Entry
+from registry.errors import RegistryError
+from registry.reference import LATEST, Reference
+from registry.uses import REFERENCE_USE, Use, uses_of
+from runner.spec import JobSpec
+
+_log = logging.getLogger(__name__)
+
+
+class Runs:
+    """Notes submissions. Who ran what stays in the table: nothing reads it out."""
+
+    def __init__(self, engine: sa.Engine, catalog: Catalog) -> None:
+        self._engine = engine
+        self._catalog = catalog
+
+    def note(self, job_id: str, spec: JobSpec, *, user_id: int) -> None:
+        """Count a submitted job for its component and for all that it takes from the marketplace.
+
+        A job that is noted already stays as it is. It runs in any case, so that a database in
+        trouble is a line in the log and no more.
+        """
+        try:
+            self._write(job_id, self._parts(spec, user_id), user_id)
+        except sa.exc.SQLAlchemyError as error:
+            _log.warning("The job %s is not counted: %s", job_id, type(error).__name__)
+
+    def _parts(self, spec: JobSpec, user_id: int) -> list[Entry]:
+        """Each component once: the job's own, and what its references mean at this moment."""
+        used = uses_of(parse(spec.yaml), parameters=spec.parameters)
+        wanted = [*_origin(spec), *(_reference(use) for use in used if use.kind == REFERENCE_USE)]
+        found = (self._meant(reference, user_id) for reference in wanted)
+        return list({(each.source_id, each.type, each.name): each
+                     for each in found if each}.values())
+
+    def _meant(self, reference: Reference, user_id: int) -> Entry | None:
+        try:
+            return self._catalog.get(str(reference), user_id=user_id)
+        except RegistryError:
+            return None  # listed, and needed by no task: the job runs without it
+
+    def _write(self, job_id: str, parts: Iterable[Entry], user_id: int) -> None:
+        keys = [{"source_id": each.source_id, "type": each.type, "name": each.name}
+                for each in parts]
+        versions = [each.version for each in parts]
+        now = datetime.now(UTC).replace(tzinfo=None)
+        with self._engine.begin() as connection:
+            is_known = connection.scalar(sa.select(runs.c.id).where(
+                runs.c.job_id == job_id).limit(1)) is not None
+            if not keys or is_known:
+                return
+            connection.execute(runs.insert(), [
+                {"job_id": job_id, "user_id": user_id, "created_at": now, **key,
+                 "version": version} for key, version in zip(keys, versions)])
+            connection.execute(search_outbox.insert(), keys)
+
+
+def _origin(spec: JobSpec) -> Iterator[Reference]:
+    """The component that the text came from, where it came from one."""
+    if "reference" in spec.origin:
+        own = Reference.parse(spec.origin["reference"])
+        yield replace(own, source=spec.origin["source"], selector=spec.origin["commit"])
+
+
+def _reference(use: Use) -> Reference:
+    return Reference(source=use.target_source, type=use.target_type, name=use.target,
+                     selector=use.target_version or LATEST)
