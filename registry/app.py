@@ -12,6 +12,7 @@ from registry.catalog import Catalog
 from registry.config import PACKAGE, Settings
 from registry.dump import Dumps
 from registry.feeds import Feeds
+from registry.marks import Marks
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
 from registry.views import (
@@ -20,7 +21,9 @@ from registry.views import (
     errors,
     feeds,
     jobs,
+    mark_access,
     marketplace,
+    marks,
     security,
     settings,
     sources,
@@ -48,12 +51,14 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text):
         part.register(app)
-    for page in (feeds, marketplace, submit, jobs, sources, settings, api_docs):
+    for page in (feeds, marketplace, marks, submit, jobs, sources, settings, api_docs):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
     app.add_template_filter(marketplace.entry_url)
     app.add_template_filter(marketplace.submit_command)
+    app.add_template_filter(mark_access.may_mark)
+    app.add_template_global(mark_access.viewer_is_admin)
     return app
 
 
@@ -63,6 +68,6 @@ def services_of(found: Settings) -> Services:
     catalog = Catalog(engine, found.git_dir)
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
-        feeds=Feeds(engine),
+        feeds=Feeds(engine), marks=Marks(engine),
         search=SearchIndex(found.search_dir),
         runner=RunnerClient(found.runner_url, found.runner_token))

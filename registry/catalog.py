@@ -44,14 +44,14 @@ class Catalog:
         what is no reference, NotFoundError with the nearest names, ConflictError with the choices
         where several components fit, and GoneError for what was purged.
         """
-        wanted = Reference.parse(reference)
-        entries = self._entries(
-            user_id, versions.c.name == wanted.name,
-            *_equal(versions.c.type, wanted.type, type), *_equal(sources.c.name, wanted.source))
-        purged = self._purged(user_id, wanted, type)
-        if not entries and not purged:
-            raise self._unknown(wanted, wanted.type or type, user_id)
-        return Choice(wanted, entries, purged, self._files).entry()
+        return self._choice(Reference.parse(reference), type, user_id).entry()
+
+    def component(self, reference: str, *, user_id: int | None = None) -> Entry:
+        """The version that came in last of what a reference names; its selector does not matter.
+
+        Raises as `get` does.
+        """
+        return self._choice(Reference.parse(reference), None, user_id).newest()
 
     def choose(self, wanted: Reference, entries: Sequence[Entry]) -> Entry:
         """What a reference means among these entries, of which there is one at least.
@@ -174,6 +174,15 @@ class Catalog:
         with self._engine.connect() as connection:
             rows = connection.execute(select_entries(user_id).where(*conditions))
             return [entry_of(row) for row in rows]
+
+    def _choice(self, wanted: Reference, type: str | None, user_id: int | None) -> Choice:
+        entries = self._entries(
+            user_id, versions.c.name == wanted.name,
+            *_equal(versions.c.type, wanted.type, type), *_equal(sources.c.name, wanted.source))
+        purged = self._purged(user_id, wanted, type)
+        if not entries and not purged:
+            raise self._unknown(wanted, wanted.type or type, user_id)
+        return Choice(wanted, entries, purged, self._files)
 
     def _purged(self, user_id: int | None, wanted: Reference, type: str | None) -> list[Purged]:
         """What of the wanted component is gone, the last one first."""

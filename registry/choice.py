@@ -54,9 +54,13 @@ class Choice:
 
     def entry(self) -> Entry:
         """Raises NotFoundError, ConflictError, GoneError or InvalidInputError as Catalog.get."""
-        found = self._found()
-        if not found:
-            self._refuse()
+        return self._only(self._found() or self._refuse())
+
+    def newest(self) -> Entry:
+        """The version that came in last, whatever the selector; raises as `entry`."""
+        return self._only(_last_of_each(self._entries) or self._refuse())
+
+    def _only(self, found: Sequence[Entry]) -> Entry:
         present = [entry for entry in found if entry.is_present] or found
         if len(present) > 1:
             choices = [str(Reference(source=entry.source, type=entry.type, name=entry.name,

@@ -13,7 +13,7 @@ from registry.errors import Problem
 from registry.reference import is_referable, version_order
 
 YANKED, DEPRECATED = "yanked", "deprecated"
-_MARK = ("reason", "successor", "created_at")
+_MARK = ("reason", "successor", "created_at", "version")
 _MARKED = (f"{YANKED}_", f"{DEPRECATED}_")
 
 
@@ -21,12 +21,14 @@ _MARKED = (f"{YANKED}_", f"{DEPRECATED}_")
 class Mark:
     """Why a version was yanked or deprecated, and since when.
 
-    `successor` is a reference to use instead; empty where there is none.
+    `successor` is a reference to use instead; empty where there is none. `version` is empty
+    where the mark is about every version.
     """
 
     reason: str
     successor: str
     at: datetime
+    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,5 +124,6 @@ def _is_about(mark: sa.FromClause, kind: str, version: Any) -> sa.ColumnElement[
 
 
 def _mark(values: Mapping[str, Any], kind: str) -> Mark | None:
-    reason, successor, at = (values[f"{kind}_{name}"] for name in _MARK)
-    return None if at is None else Mark(reason=reason, successor=successor, at=at)
+    reason, successor, at, version = (values[f"{kind}_{name}"] for name in _MARK)
+    return None if at is None else Mark(
+        reason=reason, successor=successor, at=at, version=version)

@@ -447,3 +447,28 @@ class Dump(Answer):
 
 class Dumps(Answer):
     dumps: list[Dump] = Field(description="Newest first.")
+
+
+class MarkQuery(Given):
+    kind: Literal["yanked", "deprecated"]
+    reference: str = Field(min_length=1, max_length=1000, description="An exact version, or its "
+                           "commit. Without either, a component as a whole is deprecated.")
+
+
+class NewMark(MarkQuery):
+    reason: str = Field(description="Everyone who meets the version reads it.")
+    successor: str = Field(default="", max_length=1000, description="With `deprecated`: a "
+                           "reference to use instead.")
+
+
+class NewPurge(Given):
+    reference: str = Field(min_length=1, max_length=1000, description="An exact version, or its "
+                           "commit.")
+    reason: str = Field(description="Everyone who asks for the version reads it.")
+
+
+class Purge(Answer):
+    reference: str
+    source: str
+    commit: str
+    blob: str

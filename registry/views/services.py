@@ -9,6 +9,7 @@ from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.dump import Dumps
 from registry.feeds import Feeds
+from registry.marks import Marks
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
 
@@ -23,6 +24,7 @@ class Services:
     catalog: Catalog
     dumps: Dumps
     feeds: Feeds
+    marks: Marks
     search: SearchIndex
     runner: RunnerClient
 

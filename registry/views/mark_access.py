@@ -1,0 +1,72 @@
+"""Marks as pages and API set them: which version is meant, and who may say something about it."""
+from __future__ import annotations
+
+from registry.entry import DEPRECATED, YANKED, Entry
+from registry.errors import InvalidInputError
+from registry.reference import COMMIT, LATEST, Reference
+from registry.views import auth
+from registry.views.entries import find_entry
+from registry.views.services import services
+from registry.views.source_access import owned_source
+
+
+def mark(kind: str, reference: str, *, reason: str, successor: str = "") -> Entry:
+    """Yank or deprecate what an owner names; raises what tells why that cannot be."""
+    user, marks = auth.required_user(), services().marks
+    entry, is_whole = _subject(kind, reference)
+    owned_source(user, entry.source)
+    if kind == YANKED:
+        marks.yank(entry, reason=reason, user_id=user.id)
+    else:
+        marks.deprecate(entry, reason=reason, successor=successor, user_id=user.id,
+                        is_whole=is_whole)
+    return entry
+
+
+def unmark(kind: str, reference: str) -> Entry:
+    """Take a mark back; raises NotFoundError where there is none."""
+    user = auth.required_user()
+    entry, is_whole = _subject(kind, reference)
+    owned_source(user, entry.source)
+    services().marks.restore(entry, kind, is_whole=is_whole)
+    return entry
+
+
+def purge(reference: str, *, reason: str) -> Entry:
+    """Delete one version for good; for an admin."""
+    user = auth.required_admin("delete a version for good")
+    entry = _exact_entry(reference)
+    services().marks.purge(entry, reason=reason, user_id=user.id)
+    return entry
+
+
+def may_mark(entry: Entry) -> bool:
+    """Whether the viewer owns the source of a version, or is an admin."""
+    user = auth.current_user()
+    if user is None:
+        return False
+    return user.is_admin or user.id == services().catalog.source(
+        entry.source, user_id=user.id).owner_id
+
+
+def viewer_is_admin() -> bool:
+    user = auth.current_user()
+    return user is not None and user.is_admin
+
+
+def _subject(kind: str, reference: str) -> tuple[Entry, bool]:
+    """A version and whether all others are meant, too: only deprecation can be about them."""
+    if kind == DEPRECATED and Reference.parse(reference).selector == LATEST:
+        return services().catalog.component(reference, user_id=auth.viewer_id()), True
+    return _exact_entry(reference), False
+
+
+def _exact_entry(reference: str) -> Entry:
+    """What a version or commit names; never what just happens to be the newest."""
+    entry, selector = find_entry(reference), Reference.parse(reference).selector
+    if selector != entry.version and not (
+            COMMIT.fullmatch(selector) and entry.commit.startswith(selector)):
+        raise InvalidInputError(
+            f"`{reference}` may mean another version tomorrow. Name the one that you mean: "
+            f"`{entry.exact_reference}`.")
+    return entry
