@@ -59,10 +59,13 @@ class Product:
         answer = self.post("/token", username=user, password=password)
         self.http.headers["Authorization"] = f"Bearer {answer['token']}"
 
-    def close(self) -> None:
+    def stop(self) -> None:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
+
+    def close(self) -> None:
+        self.stop()
         self.http.close()
         identity = self.home / "runner" / "id"
         if identity.exists():

@@ -57,8 +57,7 @@ def server(postgresql):
     server.stop()
 
 
-def test_a_server_that_goes_away_is_told_and_its_return_is_noticed(request, server, tmp_path,
-                                                                       caplog):
+def test_a_server_that_went_away_is_told_and_found_again(request, server, tmp_path, caplog):
     home, url = tmp_path / "made" / "home", server.new_database()
     home.parent.mkdir()
     write_home(home, FILES, database_url=url)
@@ -66,7 +65,7 @@ def test_a_server_that_goes_away_is_told_and_its_return_is_noticed(request, serv
     request.addfinalizer(web.close)
     assert web.browser().get("/c/job/hello").status_code == 200
     server.pause()
-    page, answer = (web.browser().get(f"{start}/job/hello") for start in ("/c", "/api/v3/components"))
+    page, answer = (web.browser().get(f"{path}/job/hello") for path in ("/c", "/api/v3/components"))
     assert (page.status_code, answer.status_code) == (503, 503)
     assert answer.json["code"] == "DatabaseUnavailable"
     assert "does not answer" in page.text and str(server.folder) not in page.text + answer.text
