@@ -60,6 +60,11 @@ class Finding:
                        type=self.type or None, page=self.number if self.number > 1 else None,
                        sort=self.sort if self.sort != "relevance" else None)
 
+    @property
+    def feed(self) -> str:
+        """What is new of this search, as Atom."""
+        return url_for("feeds.query", q=self.query.text.strip() or None, type=self.type or None)
+
     def tab(self, type: str) -> str:
         return replace(self, type=type, number=1).url
 

@@ -135,6 +135,14 @@ def test_the_order_and_the_tab_stay_when_one_searches_on(web):
     assert '<input type="hidden" name="sort" value="name">' in page
 
 
+def test_a_search_can_be_followed(web):
+    browser = web.browser()
+    page = unescape(browser.get("/?q=hello+type:job&type=job").text)
+    url = re.search(r'application/atom\+xml"[^>]* href="([^"]+)"', page)[1]
+    assert query_of(url) == {"q": ["hello type:job"], "type": ["job"]}
+    assert "job/hello" in browser.get(url).text
+
+
 def test_all_versions_are_one_click_away(web):
     page = unescape(main_of(web.browser().get("/?q=hello")))
     assert "The newest version of each component" in page

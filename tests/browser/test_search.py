@@ -1,0 +1,107 @@
+"""Finding things: by keyboard, by clicks, without scripts, in Chinese."""
+import re
+
+import pytest
+
+from tests.browser.conftest import PHONE
+
+
+def field(page):
+    return page.get_by_label("Search the marketplace")
+
+
+def test_a_name_is_suggested_from_its_first_letters_and_opened_by_keyboard(page):
+    page.goto("/")
+    field(page).press_sequentially("he")
+    option = page.get_by_role("option", name="hello")
+    option.wait_for()
+    assert field(page).get_attribute("aria-expanded") == "true"
+    page.keyboard.press("ArrowDown")
+    assert option.get_attribute("aria-selected") == "true"
+    assert field(page).get_attribute("aria-activedescendant") == option.get_attribute("id")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="hello", level=1).wait_for()
+
+
+def test_suggestions_go_away_by_escape_and_enter_searches(page):
+    page.goto("/")
+    field(page).press_sequentially("he")
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("option").count() == 0
+    assert field(page).get_attribute("aria-expanded") == "false"
+    assert field(page).input_value() == "he"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=he")
+    page.get_by_role("link", name="hello").wait_for()
+
+
+def test_a_suggestion_is_opened_by_a_click(page):
+    page.goto("/")
+    field(page).press_sequentially("poi")
+    page.get_by_role("option", name="points").click()
+    page.wait_for_url("**/c/data/points")
+
+
+def test_letters_that_become_chinese_are_asked_for_once(page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url)
+            if "/complete" in request.url else None)
+    page.goto("/")
+    field(page).focus()
+    typing = page.context.new_cdp_session(page)
+    for text in ("x", "xu", "xun", "xun l", "xun lian"):
+        typing.send("Input.imeSetComposition",
+                    {"text": text, "selectionStart": len(text), "selectionEnd": len(text)})
+    with page.expect_response("**/complete?q=*"):
+        typing.send("Input.insertText", {"text": "训练"})
+    assert [re.search("q=(.*)", url)[1] for url in asked] == ["%E8%AE%AD%E7%BB%83"]
+
+
+@pytest.mark.parametrize("is_scripted", [True, False])
+def test_a_facet_narrows_to_as_many_as_it_says_and_its_chip_takes_it_out(open_page, is_scripted):
+    page = open_page(java_script_enabled=is_scripted)
+    page.goto("/")
+    before = page.get_by_role("status").filter(has_text="components").inner_text()
+    facets = page.get_by_role("navigation", name="Narrow down")
+    link = facets.get_by_role("link", name=re.compile("Ann"))
+    count = link.locator(".count").inner_text()
+    link.click()
+    page.get_by_text(re.compile(rf"^{count} match")).wait_for()
+    assert page.locator(".cards > li").count() == int(count)
+    page.get_by_role("list", name="Filters that hold").get_by_role("link").click()
+    assert page.get_by_role("status").filter(has_text="components").inner_text() == before
+
+
+def test_without_scripts_one_searches_sorts_and_reads_the_help(open_page):
+    page = open_page(java_script_enabled=False)
+    page.goto("/")
+    page.get_by_text("How to search").click()
+    assert page.get_by_text("gpu:<=4").is_visible()
+    field(page).fill("hello type:job")
+    page.keyboard.press("Enter")
+    assert page.locator("mark").first.inner_text() == "hello"
+    page.get_by_role("link", name="Newest").click()
+    page.wait_for_url("**sort=updated**")
+    assert field(page).input_value() == "hello type:job"
+
+
+def test_a_query_that_cannot_be_read_shows_where_and_the_way_out(open_page):
+    page = open_page(viewport=PHONE)
+    page.goto("/?q=hello+tpye:job")
+    page.watch.expect("400")
+    alert = page.get_by_role("alert")
+    caret = alert.get_by_text("^", exact=False).last
+    assert "no field tpye:" in alert.inner_text() and caret.is_visible()
+    alert.get_by_role("link", name="hello type:job").click()
+    page.get_by_role("link", name="hello", exact=True).wait_for()
+
+
+def test_on_a_phone_the_facets_open_by_a_tap(open_page):
+    page = open_page(viewport=PHONE)
+    page.goto("/")
+    facets = page.get_by_role("navigation", name="Narrow down")
+    assert not facets.is_visible()
+    page.get_by_text("Narrow down").click()
+    assert facets.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
