@@ -89,8 +89,8 @@ class ApiClient:
     def put(self, *path: object, body: object = None) -> None:
         self._call("PUT", path, json=body)
 
-    def delete(self, *path: object) -> None:
-        self._call("DELETE", path)
+    def delete(self, *path: object, **query: object) -> None:
+        self._call("DELETE", path, params=query)
 
     def submit(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Submit a job exactly once, however often the connection breaks."""

@@ -10,9 +10,8 @@ import sqlalchemy as sa
 from registry import visibility
 from registry.db import marks, sources, versions
 from registry.errors import Problem
-from registry.reference import is_referable, version_order
+from registry.reference import DEPRECATED, YANKED, is_referable, version_order
 
-YANKED, DEPRECATED = "yanked", "deprecated"
 _MARK = ("reason", "successor", "created_at", "version")
 _MARKED = (f"{YANKED}_", f"{DEPRECATED}_")
 

@@ -9,9 +9,9 @@ from typing import Iterator
 import sqlalchemy as sa
 
 from registry.db import events, marks, purges, search_outbox, sources, versions
-from registry.entry import DEPRECATED, YANKED, Entry
+from registry.entry import Entry
 from registry.errors import InvalidInputError, NotFoundError, Problem
-from registry.reference import Reference, shown_of
+from registry.reference import DEPRECATED, YANKED, Reference, shown_of
 
 MAX_REASON = 2000
 

@@ -12,6 +12,7 @@ import semver
 from registry.errors import InvalidInputError
 
 LATEST = "latest"
+YANKED, DEPRECATED = "yanked", "deprecated"  # what owners say of versions
 MAX_SELECTOR = 255
 COMMIT = re.compile("[0-9a-f]{7,40}")
 REFERENCE = re.compile(

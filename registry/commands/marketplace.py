@@ -7,6 +7,7 @@ import click
 
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
+from registry.reference import DEPRECATED, YANKED
 from registry.terminal import Terminal, local_time
 
 
@@ -50,7 +51,21 @@ def _show_entry(terminal: Terminal, entry: dict[str, Any]) -> None:
     terminal.result("")
     terminal.table(["version", "committed", "commit", ""], [
         (version["version"], local_time(version["committed_at"]), version["commit"][:12],
-         "latest" if version["is_latest"] else "" if version["is_present"] else "withdrawn")
-        for version in entry["versions"]])
+         ", ".join(_states(version))) for version in entry["versions"]])
+    for kind in (YANKED, DEPRECATED):
+        if entry[kind]:
+            terminal.say(f"{kind}: {_advice(entry[kind])}", "yellow")
     for warning in entry["warnings"]:
         terminal.say(f"warning: {warning['path']}: {warning['message']}", "yellow")
+
+
+def _states(version: dict[str, Any]) -> list[str]:
+    """What there is to say of one version in the list."""
+    states = {"latest": version["is_latest"], "withdrawn": not version["is_present"],
+              "moved": version["is_moved"], YANKED: version[YANKED],
+              DEPRECATED: version[DEPRECATED]}
+    return [*(state for state, is_so in states.items() if is_so), *version["tags"]]
+
+
+def _advice(mark: dict[str, Any]) -> str:
+    return mark["reason"] + (f" Use {mark['successor']} instead." if mark["successor"] else "")

@@ -1,9 +1,9 @@
 """Marks as pages and API set them: which version is meant, and who may say something about it."""
 from __future__ import annotations
 
-from registry.entry import DEPRECATED, YANKED, Entry
+from registry.entry import Entry
 from registry.errors import InvalidInputError
-from registry.reference import COMMIT, LATEST, Reference
+from registry.reference import COMMIT, DEPRECATED, LATEST, YANKED, Reference
 from registry.views import auth
 from registry.views.entries import find_entry
 from registry.views.services import services

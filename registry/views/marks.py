@@ -6,7 +6,8 @@ from typing import Callable
 from flask import Blueprint, abort, flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from registry.entry import DEPRECATED, YANKED, Entry
+from registry.entry import Entry
+from registry.reference import DEPRECATED, YANKED
 from registry.views import auth, mark_access
 
 blueprint = Blueprint("marks", __name__, url_prefix="/marks")
