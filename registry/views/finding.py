@@ -18,6 +18,8 @@ from registry.views.text import breakable
 PAGE_SIZE = 24
 FACET_TITLES = {"by": "Contributor", "tag": "Tag", "image": "Image", "gpu": "GPUs",
                 "source": "Source"}
+GPU_TITLES = {"0": "none", "<=1": "at most 1", "<=2": "at most 2", "<=4": "at most 4",
+              "<=8": "at most 8", ">8": "more than 8"}
 SORT_TITLES = {"relevance": "Best match", "updated": "Newest", "used": "Most used", "name": "Name"}
 SHOWN_VALUES = 6
 MAX_COMPLETIONS = 100
@@ -113,6 +115,8 @@ class Finding:
         for field, title in FACET_TITLES.items():
             links = [self._value(field, value, count)
                      for value, count in page.facets.get(field, {}).items()]
+            if field == "gpu":
+                links = _telling(links)
             if links and (len(links) > 1 or links[0].is_current or field != "source"):
                 found.append(Facet(title=title, shown=links[:SHOWN_VALUES],
                                    more=links[SHOWN_VALUES:]))
@@ -137,10 +141,17 @@ class Finding:
         is_current = set(clauses) <= set(self.query.clauses)
         query = self.query.without(*clauses) if is_current \
             else self.query.with_filter(field, value)
-        return Link(text=value, count=count, is_current=is_current, url=self._asking(query))
+        return Link(text=GPU_TITLES.get(value, value) if field == "gpu" else value, count=count,
+                    is_current=is_current, url=self._asking(query))
 
     def _asking(self, query: Query) -> str:
         return replace(self, query=query, number=1).url
+
+
+def _telling(links: Sequence[Link]) -> list[Link]:
+    """Of counts that include the one before: those that differ from it, or are chosen."""
+    before = [None, *(link.count for link in links)]
+    return [link for link, count in zip(links, before) if link.count != count or link.is_current]
 
 
 class Marker:

@@ -57,10 +57,12 @@ def test_a_facet_adds_its_filter_and_takes_it_out_again(app):
 
 
 def test_a_facet_of_numbers_is_a_comparison(app):
-    page = page_of(facets={"gpu": {"0": 7, "<=4": 9}})
+    page = page_of(facets={"gpu": {"0": 7, "<=1": 7, "<=2": 9, "<=4": 9}})
     facet, = Finding(query=parse_query("gpu:<=4 x")).facets(page)
-    assert [link.is_current for link in facet.shown] == [False, True]
-    assert [query_of(link.url)["q"] for link in facet.shown] == [["gpu:0 gpu:<=4 x"], ["x"]]
+    assert [(link.text, link.count, link.is_current) for link in facet.shown] == [
+        ("none", 7, False), ("at most 2", 9, False), ("at most 4", 9, True)]
+    assert [query_of(link.url)["q"] for link in facet.shown] == [
+        ["gpu:0 gpu:<=4 x"], ["gpu:<=2 gpu:<=4 x"], ["x"]]
 
 
 def test_what_may_be_meant_keeps_the_filters(app):
@@ -133,6 +135,13 @@ def test_the_order_and_the_tab_stay_when_one_searches_on(web):
     page = web.browser().get("/?type=job&sort=name").text
     assert '<input type="hidden" name="type" value="job">' in page
     assert '<input type="hidden" name="sort" value="name">' in page
+
+
+def test_while_the_index_is_made_the_page_says_so(web):
+    (web.home / "search" / "current").unlink()
+    answer = web.browser().get("/?q=hello&type=job")
+    assert answer.status_code == 200 and "The search index is being made" in answer.text
+    assert "Nothing is indexed yet" in web.browser().get("/").text
 
 
 def test_a_search_can_be_followed(web):
