@@ -16,9 +16,9 @@ from registry.db import file_problems, purges, search_outbox, sources, versions
 from registry.entry import Entry, entry_of, newest_first, problems_of, select_entries
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.git_store import GitStore
-from registry.history import FileProblem
 from registry.reference import Reference
 from registry.source import LOCAL, Source
+from registry.versions import FileProblem
 
 _SOURCE_NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import heapq
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Callable, Container, Iterator, Mapping, Sequence
 
+from registry.component_rules import TYPES
 from registry.source import component_type
 
 LATEST_TIME_S = 253_402_300_799
@@ -38,24 +39,42 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A component file that differs from what every parent of `commit` has.
+    """A component file that differs from what some parent of `commit` has.
 
-    `blob` None: it is gone. `before` holds each parent that had it, with the blob there.
+    `blob` None: no file stands there. `is_link`: a symbolic link does, which is not followed.
+    `is_inherited`: one of several parents has the same. `before` holds each parent that had
+    another file there, with its blob.
     """
 
     commit: Commit
     path: str
     blob: str | None
+    is_link: bool
+    is_inherited: bool
     before: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What stands at a path now, and the blob that stood there before; None: no file."""
+
+    path: str
+    blob: str | None
+    is_link: bool
+    before: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """What a fetch brought: the head, None before the first commit, and how many objects."""
+    """What a fetch brought: the head, None before the first commit, and how many objects.
+
+    `tags` are the wanted tags of the origin, each with the commit that it names.
+    """
 
     head: str | None
     prefix: str = ""
     objects: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +106,31 @@ def parents_first(commits: Mapping[str, Commit]) -> Iterator[Commit]:
                 heapq.heappush(ready, (commits[child].time_s, child))
 
 
-def ancestors(commits: Mapping[str, Commit], head: str | None) -> set[str]:
-    """`head` and all that it descends from; nothing where it is not among the commits."""
+def mainline_first(commits: Mapping[str, Commit], head: str) -> Iterator[Commit]:
+    """Each commit in the order in which it came onto the branch: a merge after what it merged.
+
+    The branch is what the first parents say. So a history that only grew keeps its order: what
+    is new comes last, whatever the clocks say. `commits` without what is known already gives the
+    order of the rest.
+    """
+    line: list[str] = []
+    first = head
+    while first in commits:
+        line.append(first)
+        first = next(iter(commits[first].parents), "")
+    done: set[str] = set()
+    for id in reversed(line):
+        group = {found: commits[found] for found in _not_among(done, commits, id)}
+        done |= group.keys()
+        yield from parents_first(group)
+
+
+def _not_among(done: set[str], commits: Mapping[str, Commit], head: str) -> set[str]:
     found: set[str] = set()
-    todo = [head] if head is not None and head in commits else []
+    todo = [head]
     while todo:
         id = todo.pop()
-        if id not in found:
+        if id in commits and id not in done and id not in found:
             found.add(id)
             todo += commits[id].parents
     return found
@@ -114,33 +151,57 @@ def folder_at(read: ReadTree, tree: bytes, path: str) -> bytes | None:
     return id if stat.S_ISDIR(mode) else None
 
 
-def changes(read: ReadTree, commits: Iterable[Commit], known: Mapping[str, Commit],
+def changes(read: ReadTree, commit: Commit, parents: Sequence[Commit],
             prefix: str) -> Iterator[Change]:
-    """What each of `commits` did to component files below `prefix`; `known` has every parent."""
-    for commit in commits:
-        tree, *befores = [folder_at(read, each.tree, prefix) for each in (
-            commit, *(known[parent] for parent in commit.parents))]
-        for path, blob, olds in sorted(changed_files(read, tree, befores, prefix)):
-            before = tuple((parent, old) for parent, old in zip(commit.parents, olds) if old)
-            yield Change(commit=commit, path=path, blob=blob, before=before)
+    """What a commit did to component files below `prefix`, by their paths."""
+    tree, *befores = [folder_at(read, each.tree, prefix) for each in (commit, *parents)]
+    for path, new, olds in sorted(changed_files(read, tree, befores, prefix)):
+        blobs = [_blob(old) for old in olds]
+        yield Change(
+            commit=commit, path=path, blob=_blob(new), is_link=stat.S_ISLNK(new[0]),
+            is_inherited=new in olds, before=tuple(
+                (parent.id, blob) for parent, blob, old in zip(parents, blobs, olds)
+                if blob and old[1] != new[1]))
+
+
+def standing(read: ReadTree, tree: bytes, before: bytes | None,
+             prefix: str) -> Iterator[Standing]:
+    """Component files below `prefix` that differ between two trees; `before` None: all there are.
+    """
+    new, old = folder_at(read, tree, prefix), before and folder_at(read, before, prefix)
+    for path, side, olds in sorted(changed_files(read, new, [old] if old else [], prefix)):
+        yield Standing(path=path, blob=_blob(side), is_link=stat.S_ISLNK(side[0]),
+                       before=_blob(olds[0]) if olds else None)
 
 
 def changed_files(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | None],
-                  prefix: str) -> Iterator[tuple[str, str | None, list[str | None]]]:
-    """Path, blob and blobs before of the component files that no tree before has the same way."""
+                  prefix: str) -> Iterator[tuple[str, Side, list[Side]]]:
+    """Path, entry and entries before of the component files that some tree before has otherwise.
+    """
     todo = [(prefix, tree, list(befores))]
     while todo:
         folder, new, olds = todo.pop()
-        for name, sides in _changed_entries(read(new), [read(old) for old in olds]):
+        for name, sides in _entries(read(new), [read(old) for old in olds], set.union):
             text = name.decode("utf-8", "backslashreplace")
             path = f"{folder}/{text}" if folder else text
             first, *rest = [id if stat.S_ISDIR(mode) else None for mode, id in sides]
             if first or any(rest):
                 todo.append((path, first, rest))
-            if component_type(path):
-                blob, *blobs = [id.decode() if stat.S_ISREG(mode) else None for mode, id in sides]
-                if blob not in blobs and (blob or any(blobs)):
-                    yield path, blob, blobs
+            file, *others = [_file(path, side) for side in sides]
+            if any(other != file for other in others) or (not olds and file != NOTHING):
+                yield path, file, others
+
+
+def _file(path: str, side: Side) -> Side:
+    """A component file, or a link where one or a folder of them would be; else NOTHING."""
+    kind = stat.S_IFMT(side[0])
+    is_wanted = component_type(path) is not None and kind in (stat.S_IFREG, stat.S_IFLNK)
+    is_folder_link = kind == stat.S_IFLNK and path.rpartition("/")[2] in TYPES
+    return (kind, side[1]) if is_wanted or is_folder_link else NOTHING
+
+
+def _blob(side: Side) -> str | None:
+    return side[1].decode() if stat.S_ISREG(side[0]) else None
 
 
 def new_objects(read: ReadTree, tree: bytes, befores: Sequence[bytes],
@@ -157,17 +218,19 @@ def new_objects(read: ReadTree, tree: bytes, befores: Sequence[bytes],
         elif id not in olds and stat.S_IFMT(mode) != SUBMODULE and not is_known(id):
             todo.append((id, mode, [], True))
             if stat.S_ISDIR(mode):
-                for _, sides in _changed_entries(read(id), [read(old) for old in olds]):
+                for _, sides in _entries(read(id), [read(old) for old in olds],
+                                         set.intersection):
                     (kind, child), *rest = sides
                     if child:
                         folders = [old for old_kind, old in rest if stat.S_ISDIR(old_kind)]
                         todo.append((child, kind, folders, False))
 
 
-def _changed_entries(new: TreeEntries,
-                     olds: Sequence[TreeEntries]) -> Iterator[tuple[bytes, list[Side]]]:
-    """Each name whose entry differs from that in every old tree, with all its entries."""
-    names = set(new) if not olds else set.intersection(
+def _entries(new: TreeEntries, olds: Sequence[TreeEntries],
+             join: Callable[..., set[bytes]]) -> Iterator[tuple[bytes, list[Side]]]:
+    """Each name with all its entries, where it differs from the old trees: from some or from each.
+    """
+    names = set(new) if not olds else join(
         *({name for name, _ in new.items() ^ old.items()} for old in olds))
     for name in names:
         yield name, [tree.get(name, NOTHING) for tree in (new, *olds)]

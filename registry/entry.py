@@ -100,7 +100,8 @@ def select_entries(user_id: int | None) -> sa.Select[Any]:
 def entry_of(row: sa.Row[Any]) -> Entry:
     """A row of `select_entries`."""
     values = dict(row._mapping)
-    del values["last_commit"]
+    for name in ("last_commit", "head_path", "is_tagged"):
+        del values[name]
     return Entry(**{
         **{key: value for key, value in values.items() if not key.startswith(_MARKED)},
         "warnings": problems_of(values["warnings"]), "tags": tuple(values["tags"]),

@@ -10,36 +10,37 @@ import tempfile
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, Callable, Container, Iterator, Mapping, Sequence
 
 from dulwich import errors as git_errors
 from dulwich.file import FileLocked
 from dulwich.objects import Blob
 from dulwich.objects import Commit as GitCommit
-from dulwich.objects import ObjectID, Tree, parse_tree
+from dulwich.objects import ObjectID
+from dulwich.objects import Tag as GitTag
+from dulwich.objects import Tree, parse_tree
 from dulwich.pack import generate_unpacked_objects, write_pack_data
 from dulwich.refs import Ref
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from registry.commits import (
-    Change,
     Commit,
     Fetched,
     Packed,
     ReadTree,
     TreeEntries,
-    changed_files,
-    changes,
     entry_at,
-    folder_at,
     new_objects,
     parents_first,
+    standing,
 )
 from registry.errors import NotFoundError, RegistryError
+from registry.reader import Reader
 from registry.source import FolderFile
 
 BRANCH = Ref(b"refs/heads/main")
 HEAD = Ref(b"HEAD")
+TAGS = Ref(b"refs/tags")
 AUTHOR = b"PAIShare <paishare@localhost>"
 MAX_LOOSE = 100
 CACHED_TREES = 64
@@ -78,10 +79,17 @@ class GitStore:
         return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else None
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Callable[[str], bytes]]:
-        """Get many blobs by their ids; what is given raises NotFoundError."""
+    def reading(self) -> Iterator[Reader]:
+        """Read many things, each object once; its reads raise NotFoundError or RegistryError."""
         with contextlib.closing(self._repo()) as repo:
-            yield _guarded(self.path)(lambda blob: _blob(repo, blob))
+            guarded = _guarded(self.path)
+            yield Reader(guarded(_tree_reader(repo)), guarded(lambda id: _commit(repo, id)),
+                         guarded(lambda id: _blob(repo, id)))
+
+    def shallow(self) -> set[str]:
+        """The commits whose parents are not to be had: there a shallow history begins."""
+        with self._open() as repo:
+            return {id.decode() for id in repo.get_shallow()}
 
     def full_commit(self, start: str) -> str | None:
         """The only commit whose id starts with 7 or more hexadecimal digits, else None."""
@@ -99,33 +107,9 @@ class GitStore:
     def files(self, commit: str, prefix: str = "") -> dict[str, str]:
         """Path and blob of every component file below `prefix` at a commit."""
         with self._open() as repo:
-            read = _tree_reader(repo)
-            tree = folder_at(read, _commit(repo, commit).tree, prefix)
-            return {path: blob for path, blob, _ in changed_files(read, tree, [], prefix) if blob}
-
-    def commits(self, head: str) -> dict[str, Commit]:
-        """Every commit that `head` descends from and itself, parents first.
-
-        Where the order is free, the older commit comes first. Raises NotFoundError.
-        """
-        found: dict[str, Commit] = {}
-        todo = [head]
-        with self._open() as repo:
-            while todo:
-                id = todo.pop()
-                commit = _find_commit(repo, id)
-                if commit:
-                    found[id] = commit
-                    todo += [parent for parent in commit.parents if parent not in found]
-        if head not in found:
-            raise NotFoundError(f"There is no commit {head[:40]}.")
-        return {commit.id: commit.among(found) for commit in parents_first(found)}
-
-    def changes(self, commits: Iterable[Commit], known: Mapping[str, Commit],
-                prefix: str = "") -> Iterator[Change]:
-        """What each of `commits` did to component files; `known` has every parent."""
-        with self._open() as repo:
-            yield from changes(_tree_reader(repo), commits, known, prefix)
+            tree = _commit(repo, commit).tree
+            return {each.path: each.blob
+                    for each in standing(_tree_reader(repo), tree, None, prefix) if each.blob}
 
     def write_pack(self, write: Callable[[bytes], object], *,
                    without: Container[str] = ()) -> Packed:
@@ -154,12 +138,14 @@ class GitStore:
             if packed.head:
                 repo.refs[BRANCH] = ObjectID(packed.head.encode())
 
-    def fetch(self, repository: Path, prefix: str = "") -> Fetched | None:
-        """Take over all of the repository's default branch that is missing here.
+    def fetch(self, repository: Path, prefix: str = "",
+              tag_prefix: str | None = None) -> Fetched | None:
+        """Take over all of the repository's default branch that is missing here, and its tags.
 
         That is the branch that its HEAD names, or HEAD itself where it is detached; main, master
-        or the only branch where it names none. None: there is no folder `prefix` in it. Raises
-        RegistryError where the repository cannot be read.
+        or the only branch where it names none. Tags are those that begin with `tag_prefix`, None:
+        none. The answer None: there is no folder `prefix` in it. Raises RegistryError where the
+        repository cannot be read.
         """
         with _guarded(repository), contextlib.closing(Repo(str(repository))) as origin:
             _refuse_sha256(origin)
@@ -168,10 +154,13 @@ class GitStore:
                 return None
             if head is None:
                 return Fetched(head=None)
+            tags = {} if tag_prefix is None else _tags(origin, tag_prefix)
             with self._open_to_write() as repo:
-                count = _take_over(repo, origin, head)
+                count = _take_over(repo, origin, [head, *tags.values()])
                 repo.refs[BRANCH] = head
-            return Fetched(head=head.decode(), prefix=prefix, objects=count)
+                _keep_tags(repo, tags)
+            return Fetched(head=head.decode(), prefix=prefix, objects=count,
+                           tags={name: commit.decode() for name, commit in tags.items()})
 
     def snapshot(self, folder: Path, files: Sequence[FolderFile]) -> str:
         """Commit the files of a plain folder where they differ from the last snapshot.
@@ -308,6 +297,35 @@ def _default_head(origin: Repo) -> ObjectID | None:
     return next(iter(branches.values()))
 
 
+def _tags(origin: Repo, prefix: str) -> dict[str, ObjectID]:
+    """The tags that begin so, each with the commit that it names at last."""
+    found = {}
+    for name, id in origin.refs.as_dict(TAGS).items():
+        text = name.decode("utf-8", "backslashreplace")
+        commit = _peeled(origin, id) if text.startswith(prefix) else None
+        if commit:
+            found[text] = commit
+    return found
+
+
+def _peeled(origin: Repo, id: ObjectID) -> ObjectID | None:
+    """A tag may name a tag; None where the last names no commit, or one that is not here."""
+    while id in origin.object_store:
+        named = origin.object_store[id]
+        if not isinstance(named, GitTag):
+            return id if isinstance(named, GitCommit) else None
+        id = named.object[1]
+    return None
+
+
+def _keep_tags(repo: Repo, tags: Mapping[str, ObjectID]) -> None:
+    """Have git find them here too, and keep what they name."""
+    for name, commit in tags.items():
+        ref = Ref(TAGS + b"/" + name.encode("utf-8", "surrogateescape"))
+        if repo.refs.read_ref(ref) != commit:
+            repo.refs[ref] = commit
+
+
 def _remove_leftovers(repo: Repo) -> None:
     """What a writer that was killed left behind; there is never more than one."""
     repo.object_store.prune(grace_period=0)
@@ -315,9 +333,9 @@ def _remove_leftovers(repo: Repo) -> None:
         lock.unlink()
 
 
-def _take_over(repo: Repo, origin: Repo, head: ObjectID) -> int:
+def _take_over(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> int:
     """Copy what is missing, then note where a shallow history begins; returns how much it was."""
-    missing = list(_missing(repo, origin, head))
+    missing = list(_missing(repo, origin, heads))
     if len(missing) <= MAX_LOOSE:
         for id in missing:
             repo.object_store.add_object(origin[id])
@@ -329,12 +347,12 @@ def _take_over(repo: Repo, origin: Repo, head: ObjectID) -> int:
     return len(missing)
 
 
-def _missing(repo: Repo, origin: Repo, head: ObjectID) -> Iterator[ObjectID]:
-    """What `head` needs and the store has not, each object after those that it names.
+def _missing(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> Iterator[ObjectID]:
+    """What `heads` need and the store has not, each object after those that it names.
 
     So the store never has an object without these, whatever ends a fetch midway.
     """
-    commits = _missing_commits(repo, origin, head)
+    commits = _missing_commits(repo, origin, heads)
     read = _tree_reader(origin)
     seen: set[bytes] = set()
 
@@ -351,12 +369,12 @@ def _missing(repo: Repo, origin: Repo, head: ObjectID) -> Iterator[ObjectID]:
             yield ObjectID(commit.id.encode())
 
 
-def _missing_commits(repo: Repo, origin: Repo, head: ObjectID) -> dict[str, Commit]:
+def _missing_commits(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> dict[str, Commit]:
     """Those not here, and those that were the first of a shallow history."""
     shallow_here, shallow_there = repo.get_shallow(), origin.get_shallow()
     found: dict[str, Commit] = {}
     deepened = [id for id in shallow_here - shallow_there if id in origin.object_store]
-    todo = [head, *deepened]
+    todo = [*heads, *deepened]
     while todo:
         id = todo.pop()
         if id.decode() in found or (id in repo.object_store and id not in shallow_here):

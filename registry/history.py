@@ -1,113 +1,83 @@
 """The versions of one source as its history gives them, kept in memory while a sync reads it."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime
+import re
+from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Callable, Collection, Iterable, Mapping
+from typing import Collection, Iterable, Mapping, Sequence
 
 from registry.commits import Change, Commit
-from registry.component import Component, locate, parse
+from registry.component import Component, locate
+from registry.component_file import read_file
 from registry.errors import ComponentError, Problem
-from registry.reference import shown_of
+from registry.reference import number_of, shown_of
 from registry.source import component_type
+from registry.versions import FileProblem, Files, Identity, Key, Tag, Version
 
-Key = tuple[str, str]  # type and name
-
-
-@dataclass(kw_only=True)
-class Version:
-    """One row of `versions`. `component`, without its document, is None if it was known before."""
-
-    id: int | None = None
-    type: str
-    name: str
-    version: str
-    blob: str
-    commit: str
-    committed_at: datetime
-    path: str
-    last_commit: str | None = None
-    position: int
-    is_latest: bool = False
-    is_present: bool = False
-    is_moved: bool = False
-    component: Component | None = None
-
-    @property
-    def key(self) -> Key:
-        return self.type, self.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileProblem:
-    """Why a file at the head is not in the catalog; `commit` brought its bytes in."""
-
-    path: str
-    commit: str
-    problems: tuple[Problem, ...]
+_OF_TAG = re.compile("The tag `([^`]+)` ")
+Purged = Mapping[str, Collection[tuple[Key, str]]]  # by blob: the components and versions it was
 
 
 class History:
-    """Takes the changes of commits in their order, then says what stands at the head.
+    """Takes changes and tags in their order; `registry.head` then says what stands at the head.
 
-    `versions` and `problems` are what is known already, `commits` the whole history by id; `read`
-    gets the bytes of a blob. `is_anew`: all changes come once more, so that the first commit of a
-    version may be another one now.
+    `versions` and `problems` are what is known already. `again` holds rows that come once more,
+    because all is read anew: they keep their ids. `purged` are bytes that never come in again.
     """
 
-    def __init__(self, versions: Iterable[Version], problems: Iterable[FileProblem],
-                 commits: Mapping[str, Commit], read: Callable[[str], bytes], *,
-                 is_anew: bool) -> None:
+    def __init__(self, versions: Iterable[Version], problems: Iterable[FileProblem], files: Files,
+                 *, again: Iterable[Version] | None = None, purged: Purged = {}) -> None:
         self.versions: list[Version] = []
-        self.problems: dict[str, FileProblem] = {problem.path: problem for problem in problems}
-        self._commits = commits
-        self._read = read
-        self._by_blob: dict[tuple[str, str], Version] = {}
+        self.problems = {problem.path: problem for problem in problems}
+        self.files = files
+        self.came_in: dict[str, str] = {}
+        self._again: dict[Identity, Version] = {each.identity: each for each in again or ()}
+        self._purged = purged
+        self._taken = set() if again is not None else {
+            each for found in purged.values() for each in found}
+        self._by_blob: dict[tuple[str, str], list[Version]] = {}
         self._by_place: dict[tuple[str, str], Version] = {}
         self._by_key: dict[Key, list[Version]] = {}
-        self._came_in: dict[str, str] = {}
+        self._places: dict[int, str] = {}
+        self._seconds: dict[Key, set[str]] | None = None
         self._position = 0
         for version in versions:
             self._keep(version)
-        self._unmet = {id(version) for version in self.versions} if is_anew else set()
 
-    def apply(self, change: Change, blob_at: Callable[[str], str | None]) -> None:
-        """Take one change; `blob_at` gives what stands at a path in the same commit."""
-        for parent, blob in change.before:
-            before = self._by_place.get((change.path, blob))
-            if before:
-                before.last_commit = parent
-        if change.blob is None:
-            return
-        self._came_in[change.path] = change.commit.id
-        component = self._parse(change.path, change.blob)
-        if isinstance(component, Component) and not self._is_second(component, change, blob_at):
-            self._record(component, change.path, change.blob, change.commit)
+    # --- what is known ------------------------------------------------------------------------
 
-    def finish(self, files: Mapping[str, str], head: str) -> None:
-        """Settle what is present and what is wrong; `files` are path and blob at the head."""
-        claims: dict[Key, list[str]] = {}
-        holders: dict[Key, str] = {}
-        problems: dict[str, FileProblem] = {}
-        last_good = {version.path: version
-                     for version in sorted(self.versions, key=lambda version: version.position)}
-        for path, blob in sorted(files.items()):
-            found = self._declared(path, blob, head)
-            if isinstance(found, FileProblem):
-                problems[path] = found
-                if path in last_good:
-                    holders[last_good[path].key] = path
-            else:
-                claims.setdefault(found, []).append(path)
-        for key, paths in claims.items():
-            holders[key] = self._holder(key, paths)
-            self._ensure(key, holders[key], files, head)
-            for path in paths:
-                if path != holders[key]:
-                    problems[path] = self._second(key, path, files[path], holders[key], head)
-        self.problems = problems
-        self._settle(files, holders)
+    def of_blob(self, path: str, blob: str | None) -> list[Version]:
+        """The versions that these bytes are; several where tags name them, none if unknown."""
+        return self._by_blob.get((component_type(path) or "", blob or ""), [])
+
+    def of_key(self, key: Key) -> list[Version]:
+        return self._by_key.get(key, [])
+
+    def of_place(self, path: str, blob: str | None) -> Version | None:
+        """The version whose first sight was these bytes at this path."""
+        return self._by_place.get((path, blob or ""))
+
+    def place(self, version: Version) -> str:
+        """Where its bytes were met last."""
+        return self._places[id(version)]
+
+    def is_purged(self, blob: str) -> bool:
+        return blob in self._purged
+
+    def read(self, path: str, blob: str) -> Component | ComponentError:
+        """The component in these bytes, without its document, or why there is none."""
+        try:
+            return replace(read_file(path, self.files.blob(blob)), document={})
+        except ComponentError as error:
+            return error
+
+    def key_of(self, path: str, blob: str | None) -> Key | None:
+        """The component that these bytes declare there; None where they declare none."""
+        known = self.of_blob(path, blob)
+        if known or blob is None or component_type(path) is None or self.is_purged(blob):
+            return known[0].key if known else None
+        found = self.read(path, blob)
+        return (found.type, found.name) if isinstance(found, Component) else None
 
     def choose_latest(self, yanked: Mapping[Key, Collection[str]]) -> None:
         """Settle which version of each component is shown; `yanked` are versions by component."""
@@ -116,107 +86,215 @@ class History:
             for version in versions:
                 version.is_latest = version is shown
 
-    # --- one change -----------------------------------------------------------------------------
+    # --- a change -------------------------------------------------------------------------------
 
-    def _parse(self, path: str, blob: str) -> Component | ComponentError:
-        try:
-            component = parse(self._read(blob), types=(component_type(path) or "",))
-        except ComponentError as error:
-            return error
-        component = replace(component, document={})
-        if PurePosixPath(path).stem == component.name:
-            return component
-        return replace(component, warnings=(*component.warnings, _misnamed(component, path)))
+    def apply(self, change: Change) -> None:
+        """Take one change of a commit."""
+        for parent, blob in change.before:
+            before = self.of_place(change.path, blob)
+            if before:
+                before.last_commit = parent
+        if not change.is_inherited:
+            self.came_in[change.path] = change.commit.id
+        key = self._take(change.path, change.blob, change.commit) if change.blob else None
+        for _, blob in change.before:
+            for known in self.of_blob(change.path, blob)[:1]:
+                if known.key != key:
+                    self._let_second_in(known.key, change.commit)
 
-    def _is_second(self, component: Component, change: Change,
-                   blob_at: Callable[[str], str | None]) -> bool:
+    def record(self, path: str, blob: str, commit: Commit) -> list[Version]:
+        """The versions of these bytes, recorded as of `commit` where they are new."""
+        known = self.of_blob(path, blob)
+        if known:
+            self._meet(known, path, blob)
+            return known
+        component = self.read(path, blob)
+        assert isinstance(component, Component), f"{path} declared a component"
+        return [self._add(component, component.version, path, blob, commit)]
+
+    def _take(self, path: str, blob: str, commit: Commit) -> Key | None:
+        """The component that the file declares; its bytes are recorded unless it is second."""
+        if self.is_purged(blob):
+            self._taken |= set(self._purged[blob])
+            return None
+        key = self.key_of(path, blob)
+        if key and self._is_second(key, path, commit):
+            self._waiting().setdefault(key, set()).add(path)
+        elif key:
+            self.record(path, blob, commit)
+        return key
+
+    def _is_second(self, key: Key, path: str, commit: Commit) -> bool:
         """Whether another file of the same commit already declares this component."""
-        key = component.type, component.name
-        others = {version.path for version in self._by_key.get(key, ())} - {change.path}
-        found = (self._by_blob.get((component.type, blob_at(path) or "")) for path in others)
-        return any(version is not None and version.key == key for version in found)
+        others = {place for version in self.of_key(key)
+                  for place in (version.path, self.place(version))} - {path}
+        return any(known.key == key for other in others
+                   for known in self.of_blob(other, self.files.blob_at(commit.id, other))[:1])
 
-    def _record(self, component: Component, path: str, blob: str, commit: Commit) -> None:
+    def _let_second_in(self, key: Key, commit: Commit) -> None:
+        """The file that declared a component does so no more: another may have waited for it."""
+        for path in sorted(self._waiting().get(key, ())):
+            blob = self.files.blob_at(commit.id, path)
+            if blob and self.key_of(path, blob) == key and not self._is_second(key, path, commit):
+                self.record(path, blob, self.commit_of(path, commit))
+                self._waiting()[key].discard(path)
+                return
+
+    def _waiting(self) -> dict[Key, set[str]]:
+        """Files by the component that another file declared first, those of earlier syncs too."""
+        if self._seconds is None:
+            self._seconds = {}
+            for problem in self.problems.values():
+                key = self.key_of(problem.path, self.files.blob_at(problem.commit, problem.path))
+                if key:
+                    self._seconds.setdefault(key, set()).add(problem.path)
+        return self._seconds
+
+    def _meet(self, known: Sequence[Version], path: str, blob: str) -> None:
+        """Bytes that come in once more: the newest of their component, maybe at a new place."""
         self._position += 1
-        known = self._by_blob.get((component.type, blob))
-        if known is None:
-            self._keep(Version(
-                type=component.type, name=component.name, version=component.version, blob=blob,
-                commit=commit.id, committed_at=commit.committed_at, path=path,
-                position=self._position, is_moved=self._is_taken(component), component=component))
-            return
-        known.position = self._position
-        if known.path != path or id(known) in self._unmet:
-            known.path, known.commit, known.committed_at = path, commit.id, commit.committed_at
-            known.component = component
-            self._by_place[path, blob] = known
-        self._unmet.discard(id(known))
+        stem = PurePosixPath(path).stem
+        is_other_name = any((PurePosixPath(self.place(version)).stem == version.name)
+                            != (stem == version.name) for version in known)
+        component = self.read(path, blob) if is_other_name else None
+        for version in known:
+            self._places[id(version)] = path
+            if isinstance(component, Component):
+                version.warnings = (*component.warnings, *_of_tags(version.warnings))
+            if not version.is_tagged:
+                version.position = self._position
+                if version.path == path:
+                    version.last_commit = None
 
-    def _is_taken(self, component: Component) -> bool:
+    def _add(self, component: Component, number: str, path: str, blob: str, commit: Commit, *,
+             is_tagged: bool = False) -> Version:
+        self._position += 1
+        key = component.type, component.name
+        version = Version(
+            type=component.type, name=component.name, version=number, blob=blob, commit=commit.id,
+            committed_at=commit.committed_at, path=path, position=self._position,
+            last_commit=commit.id if is_tagged else None, is_tagged=is_tagged,
+            is_moved=self._is_taken(key, number), warnings=component.warnings,
+            readme=self.files.readme(commit.id, path), component=component)
+        known = self._again.pop(version.identity, None)
+        version.id = known.id if known else None
+        self._keep(version)
+        return version
+
+    def _is_taken(self, key: Key, number: str) -> bool:
         """Whether this version was recorded before, with other bytes that keep serving."""
-        known = self._by_key.get((component.type, component.name), ())
-        return bool(component.version) and any(
-            version.version == component.version for version in known)
+        return bool(number) and ((key, number) in self._taken or any(
+            version.version == number for version in self.of_key(key)))
 
     def _keep(self, version: Version) -> None:
         self.versions.append(version)
-        self._by_blob[version.type, version.blob] = version
-        self._by_place[version.path, version.blob] = version
+        self._by_blob.setdefault((version.type, version.blob), []).append(version)
         self._by_key.setdefault(version.key, []).append(version)
+        self._places[id(version)] = version.head_path or version.path
+        if not version.is_tagged:
+            self._by_place[version.path, version.blob] = version
         self._position = max(self._position, version.position)
 
-    # --- the head -------------------------------------------------------------------------------
-
-    def _declared(self, path: str, blob: str, head: str) -> Key | FileProblem:
-        known = self._by_blob.get((component_type(path) or "", blob))
-        if known:
-            return known.key
-        component = self._parse(path, blob)
-        if isinstance(component, Component):
-            return component.type, component.name
-        return FileProblem(path=path, commit=self._commit_of(path, head),
-                           problems=component.problems)
-
-    def _holder(self, key: Key, paths: list[str]) -> str:
-        """Of files that declare the same component, the one that the newest version came from."""
-        versions = [version for version in self._by_key.get(key, ()) if version.path in paths]
-        newest = max(versions, key=lambda version: version.position, default=None)
-        return newest.path if newest else paths[0]
-
-    def _ensure(self, key: Key, path: str, files: Mapping[str, str], head: str) -> None:
-        """Record a file that was second until the first one went."""
-        known = self._by_blob.get((key[0], files[path]))
-        if known is None or known.path != path:
-            component = self._parse(path, files[path])
-            if isinstance(component, Component):
-                self._record(component, path, files[path],
-                             self._commits[self._commit_of(path, head)])
-
-    def _second(self, key: Key, path: str, blob: str, first: str, head: str) -> FileProblem:
-        place = locate(self._read(blob).decode("utf-8-sig"), "name") or (None, None)
-        message = (f"{first} already declares {key[0]}/{key[1]}, and a source may have it only "
-                   "once. Give this one another name, or delete one of the two files.")
-        return FileProblem(path=path, commit=self._commit_of(path, head), problems=(
-            Problem(message=message, path="name", line=place[0], column=place[1]),))
-
-    def _commit_of(self, path: str, head: str) -> str:
+    def commit_of(self, path: str, otherwise: Commit) -> Commit:
         """What brought in the bytes that stand at `path` now."""
         before = self.problems.get(path)
-        found = self._came_in.get(path) or (before.commit if before else head)
-        return found if found in self._commits else head
+        found = self.came_in.get(path) or (before.commit if before else None)
+        return self.files.commit(found) if found else otherwise
 
-    def _settle(self, files: Mapping[str, str], holders: Mapping[Key, str]) -> None:
+    def keep_rest(self) -> None:
+        """Keep what did not come once more: nothing that was known is ever lost."""
+        for version in self._again.values():
+            self._keep(version)
+        self._again = {}
+
+    # --- tags -----------------------------------------------------------------------------------
+
+    def name(self, tag: Tag, files: Mapping[str, str]) -> None:
+        """Take a tag that is new or moved; `files` are path and blob at its commit."""
+        self.unname([tag.name])
+        done: set[Key] = set()
+        for path, blob in sorted(files.items(), key=lambda item: (
+                not self.of_blob(*item), item[0])):
+            key = self.key_of(path, blob)
+            if key and key not in done:
+                done.add(key)
+                self._name(tag, path, blob)
+
+    def unname(self, names: Collection[str]) -> None:
+        """Take tags off the versions that they named; the versions stay."""
+        gone = set(names)
         for version in self.versions:
-            is_at_head = holders.get(version.key) == version.path \
-                and files[version.path] == version.blob
-            version.last_commit = None if is_at_head else version.last_commit or version.commit
-            version.is_present = version.key in holders
+            if gone & set(version.tags):
+                version.tags = tuple(name for name in version.tags if name not in gone)
+            if any(_tag_of(problem) in gone for problem in version.warnings):
+                version.warnings = tuple(problem for problem in version.warnings
+                                         if _tag_of(problem) not in gone)
+
+    def tags(self) -> set[str]:
+        """The names of the tags that name a version or are in conflict with one."""
+        return {name for version in self.versions for name in (
+            *version.tags, *map(_tag_of, version.warnings)) if name}
+
+    def _name(self, tag: Tag, path: str, blob: str) -> None:
+        known = self.of_blob(path, blob)
+        component = None if known else self.read(path, blob)
+        field = component.version if isinstance(component, Component) else next(
+            (version.version for version in known if not version.is_tagged), "")
+        if field:
+            version = known[0] if known else self.record(path, blob, tag.commit)[0]
+            if is_same(field, tag.version):
+                version.tags = tuple(sorted({*version.tags, tag.name}))
+            else:
+                problem = self._conflict(tag, version)
+                version.warnings = (*version.warnings, problem)
+            return
+        self._give(tag, path, blob)
+
+    def _give(self, tag: Tag, path: str, blob: str) -> None:
+        """The tag gives the version where the file has none."""
+        known = self.of_blob(path, blob)
+        version = next((each for each in known if each.version == tag.version), None)
+        plain = next((each for each in known if not each.version), None)
+        if version is None and plain:
+            self._promote(plain, tag, path)
+            version = plain
+        if version is None:
+            component = self.read(path, blob)
+            assert isinstance(component, Component), f"{path} declared a component"
+            version = self._add(component, tag.version, path, blob, tag.commit, is_tagged=True)
+        version.tags = tuple(sorted({*version.tags, tag.name}))
+
+    def _promote(self, plain: Version, tag: Tag, path: str) -> None:
+        """Bytes that had no version yet get the tag's, and its commit."""
+        plain.is_moved = self._is_taken(plain.key, tag.version)
+        self._by_place.pop((plain.path, plain.blob), None)
+        plain.version, plain.is_tagged, plain.path = tag.version, True, path
+        plain.commit = plain.last_commit = tag.commit.id
+        plain.committed_at = tag.commit.committed_at
+        plain.readme = self.files.readme(tag.commit.id, path)
+        known = self._again.pop(plain.identity, None)
+        plain.id = known.id if known else plain.id
+
+    def _conflict(self, tag: Tag, version: Version) -> Problem:
+        text = self.files.blob(version.blob).decode("utf-8-sig")
+        line, column = locate(text, "version") or (None, None)
+        return Problem(
+            message=f"The tag `{tag.name}` calls this {tag.version}, but the field `version` says "
+                    f"{version.version}, and the field counts. Delete the tag, or write `version: "
+                    f"{tag.version}` and tag that commit.",
+            path="version", line=line, column=column, severity="warning")
 
 
-def _misnamed(component: Component, path: str) -> Problem:
-    line, column = locate(component.text, "name") or (None, None)
-    file = PurePosixPath(path)
-    return Problem(
-        message=f"The file is named {file.name} but the component {component.name}. It is found by "
-                f"the latter; better rename the file to {component.name}{file.suffix}.",
-        path="name", line=line, column=column, severity="warning")
+def is_same(one: str, other: str) -> bool:
+    """Whether two versions mean the same: `1.0` and `1.0.0` do."""
+    return one == other or (number_of(one) is not None and number_of(one) == number_of(other))
+
+
+def _tag_of(problem: Problem) -> str | None:
+    """The tag that a warning is about."""
+    found = _OF_TAG.match(problem.message) if problem.path == "version" else None
+    return found[1] if found else None
+
+
+def _of_tags(problems: Iterable[Problem]) -> list[Problem]:
+    return [problem for problem in problems if _tag_of(problem)]

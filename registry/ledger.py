@@ -3,20 +3,31 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Container, Iterable, Iterator, Mapping
 
 import sqlalchemy as sa
 
-from registry.commits import Commit
-from registry.component import Component, parse
-from registry.db import events, file_problems, marks, search_outbox, sources, uses, versions
+from registry.component import parse
+from registry.db import (
+    events,
+    file_problems,
+    marks,
+    purges,
+    search_outbox,
+    sources,
+    uses,
+    versions,
+)
 from registry.errors import NotFoundError, Problem
-from registry.history import FileProblem, History, Key, Version
+from registry.history import History, Purged
 from registry.source import Source
 from registry.uses import Use, uses_of
+from registry.versions import FileProblem, Files, Key, Version
 
 _STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
-          "position", "is_latest", "is_present", "is_moved")
+          "head_path", "position", "is_latest", "is_present", "is_moved", "is_tagged", "tags",
+          "warnings")
+State = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,32 +44,33 @@ class Ledger:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
-    def load(self, source_id: int, commits: Mapping[str, Commit], read: Callable[[str], bytes], *,
-             is_anew: bool) -> History:
+    def load(self, source_id: int, files: Files) -> History:
         """The known versions and problems of a source, ready to take further changes."""
-        columns = [versions.c.id, *(versions.c[name] for name in _STATE)]
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(*columns).where(
-                versions.c.source_id == source_id).order_by(versions.c.position)).all()
-            wrong = connection.execute(sa.select(file_problems).where(
-                file_problems.c.source_id == source_id)).all()
-        return History([Version(**row._mapping) for row in rows],
-                       [_file_problem(row) for row in wrong], commits, read, is_anew=is_anew)
+        rows, wrong, purged = self._rows(source_id)
+        return History(rows, wrong, files, purged=purged)
+
+    def load_anew(self, source_id: int, files: Files, commits: Container[str]) -> History:
+        """The same, ready to take all changes of `commits` once more.
+
+        What came in by other commits, which are not to be had any more, counts as older.
+        """
+        rows, _, purged = self._rows(source_id)
+        return History([row for row in rows if row.commit not in commits], (), files,
+                       again=[row for row in rows if row.commit in commits], purged=purged)
 
     def save(self, source: Source, history: History, head: str, commits: int) -> Written:
         """Make the rows what the history says; raises NotFoundError if the source is gone."""
         with self._engine.begin() as connection:
             self._finish(connection, source, head=head, commits=commits)
             history.choose_latest(_yanked(connection, source.id))
-            before = {row.id: row for row in connection.execute(
-                sa.select(versions.c.id, *(versions.c[name] for name in _STATE)).where(
-                    versions.c.source_id == source.id))}
-            changed = [version for version in history.versions
-                       if version.id is None or _is_changed(version, before[version.id])]
+            before = _states(connection, source.id)
+            changed = [version for version in history.versions if version.component
+                       or version.id is None or before.get(version.id) != _state(version)]
+            changed = _without_purged(connection, source.id, changed)
             _write_versions(connection, source.id, changed)
             _write_uses(connection, source.id, [each for each in changed if each.component])
-            _write_problems(connection, source.id, history.problems.values())
-            _write_events(connection, source.id, list(_events(changed, before)))
+            _write_problems(connection, source.id, history.problems)
+            _write_events(connection, source.id, list(_events(history, changed, before)))
             keys = {version.key for version in changed}
             if keys:
                 connection.execute(search_outbox.insert(), [
@@ -75,6 +87,19 @@ class Ledger:
         """Note why a sync failed as a whole; everything known stays as it is."""
         with self._engine.begin() as connection:
             self._finish(connection, source, sync_error=reason)
+
+    def _rows(self, source_id: int) -> tuple[list[Version], list[FileProblem], Purged]:
+        with self._engine.connect() as connection:
+            rows = [Version(**{**state, "id": id, "tags": tuple(state["tags"]),
+                               "warnings": tuple(Problem(**each) for each in state["warnings"])})
+                    for id, state in _states(connection, source_id).items()]
+            wrong = connection.execute(sa.select(file_problems).where(
+                file_problems.c.source_id == source_id)).all()
+            purged: dict[str, list[tuple[Key, str]]] = {}
+            for row in connection.execute(sa.select(purges).where(
+                    purges.c.source_id == source_id)):
+                purged.setdefault(row.blob, []).append(((row.type, row.name), row.version))
+        return sorted(rows, key=lambda row: row.position), list(map(_file_problem, wrong)), purged
 
     def _finish(self, connection: sa.Connection, source: Source, **values: Any) -> None:
         """The source's own row. A request that came after this sync began is kept."""
@@ -95,17 +120,29 @@ def _yanked(connection: sa.Connection, source_id: int) -> dict[Key, set[str]]:
     return found
 
 
+def _states(connection: sa.Connection, source_id: int) -> dict[int, State]:
+    columns = [versions.c.id, *(versions.c[name] for name in _STATE)]
+    return {row.id: {name: row._mapping[name] for name in _STATE} for row in connection.execute(
+        sa.select(*columns).where(versions.c.source_id == source_id))}
+
+
+def _without_purged(connection: sa.Connection, source_id: int,
+                    changed: list[Version]) -> list[Version]:
+    """What was purged while this sync was reading is not written again."""
+    purged = set(connection.scalars(sa.select(purges.c.blob).where(
+        purges.c.source_id == source_id)))
+    return [version for version in changed if version.blob not in purged]
+
+
 def _write_versions(connection: sa.Connection, source_id: int, changed: list[Version]) -> None:
     new = [version for version in changed if version.id is None]
     if new:
         connection.execute(versions.insert(), [
-            {"source_id": source_id, **_state(version), **_content(version.component)}
-            for version in new])
+            {"source_id": source_id, **_state(version), **_content(version)} for version in new])
     for version in changed:
         if version.id is not None:
-            content = _content(version.component) if version.component else {}
             connection.execute(versions.update().where(versions.c.id == version.id)
-                               .values({**_state(version), **content}))
+                               .values({**_state(version), **_content(version)}))
 
 
 def _write_uses(connection: sa.Connection, source_id: int, read: list[Version]) -> None:
@@ -130,20 +167,23 @@ def _uses(version: Version) -> tuple[Use, ...]:
     return uses_of(parse(version.component.text), version.path)
 
 
-def _events(changed: list[Version],
-            before: Mapping[int, sa.Row[Any]]) -> Iterator[dict[str, str]]:
+def _events(history: History, changed: list[Version],
+            before: Mapping[int, State]) -> Iterator[dict[str, str]]:
     """What readers of the catalog hear of: new versions, and components that went or came back."""
     for version in changed:
-        if version.id is None:
+        was = before.get(version.id or 0)
+        if was is None or was["version"] != version.version:
             yield _moved(version) if version.is_moved else _event(
                 version, "published", f"First seen at commit {version.commit[:12]}.")
-    were_present = {(row.type, row.name) for row in before.values() if row.is_present}
-    were_known = {(row.type, row.name) for row in before.values()}
-    for key, version in {version.key: version for version in changed}.items():
-        if version.is_present and key in were_known - were_present:
-            yield _event(version, "returned", f"{version.path} is in the source again.")
-        if key in were_present and not version.is_present:
-            yield _event(version, "withdrawn", f"{version.path} is not in the source any more.")
+    were_known = {(row["type"], row["name"]) for row in before.values()}
+    were_present = {(row["type"], row["name"]) for row in before.values() if row["is_present"]}
+    for key in sorted({version.key for version in changed}):
+        newest = max(history.of_key(key), key=lambda version: (
+            version.is_latest, version.position))
+        if newest.is_present and key in were_known - were_present:
+            yield _event(newest, "returned", f"{newest.path} is in the source again.")
+        if not newest.is_present and key in were_present:
+            yield _event(newest, "withdrawn", f"{newest.path} is not in the source any more.")
 
 
 def _moved(version: Version) -> dict[str, str]:
@@ -165,36 +205,46 @@ def _write_events(connection: sa.Connection, source_id: int, found: list[dict[st
 
 
 def _write_problems(connection: sa.Connection, source_id: int,
-                    problems: Iterable[FileProblem]) -> None:
-    connection.execute(file_problems.delete().where(file_problems.c.source_id == source_id))
-    rows = [{"source_id": source_id, "path": problem.path, "commit": problem.commit,
-             "problems": [each.as_json() for each in problem.problems]} for problem in problems]
+                    problems: Mapping[str, FileProblem]) -> None:
+    """Write what is wrong at the head where it is not written yet."""
+    known = {row.path: row for row in connection.execute(sa.select(file_problems).where(
+        file_problems.c.source_id == source_id))}
+    same = {path for path, row in known.items() if problems.get(path) == _file_problem(row)}
+    gone = [{"gone": row.id} for path, row in known.items() if path not in same]
+    if gone:
+        connection.execute(file_problems.delete().where(
+            file_problems.c.id == sa.bindparam("gone")), gone)
+    rows = [{"source_id": source_id, "path": path, "commit": problem.commit,
+             "problems": _as_json(problem.problems)}
+            for path, problem in problems.items() if path not in same]
     if rows:
         connection.execute(file_problems.insert(), rows)
 
 
-def _state(version: Version) -> dict[str, Any]:
-    return {name: getattr(version, name) for name in _STATE}
+def _state(version: Version) -> State:
+    return {**{name: getattr(version, name) for name in _STATE}, "tags": list(version.tags),
+            "warnings": _as_json(version.warnings)}
 
 
-def _content(component: Component | None) -> dict[str, Any]:
-    assert component is not None, "a new version has its component"
-    return {"text": component.text, "contributor": component.contributor,
-            "description": component.description,
-            "warnings": [problem.as_json() for problem in component.warnings]}
+def _content(version: Version) -> State:
+    """What only a version has whose bytes were read; its README alone where a tag named it."""
+    readme = {} if version.readme is None else {"readme": version.readme}
+    component = version.component
+    return readme if component is None else {
+        **readme, "text": component.text, "contributor": component.contributor,
+        "description": component.description}
 
 
-def _is_changed(version: Version, row: sa.Row[Any]) -> bool:
-    return version.component is not None or _state(version) != {
-        name: row._mapping[name] for name in _STATE}
+def _as_json(problems: Iterable[Problem]) -> list[dict[str, object]]:
+    return [problem.as_json() for problem in problems]
 
 
-def _written(changed: list[Version], before: Mapping[int, sa.Row[Any]]) -> Written:
+def _written(changed: list[Version], before: Mapping[int, State]) -> Written:
     return Written(
         new=tuple(_reference(version) for version in changed if version.id is None),
         removed=tuple(sorted({f"{version.type}/{version.name}" for version in changed
-                              if version.id is not None and not version.is_present
-                              and before[version.id].is_present})))
+                              if not version.is_present
+                              and before.get(version.id or 0, {}).get("is_present")})))
 
 
 def _reference(version: Version) -> str:

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from registry.component import TYPES
 from registry.errors import RegistryError
@@ -73,6 +73,11 @@ def component_type(path: str) -> str | None:
         return None
     folder = path.rpartition("/")[0].rpartition("/")[2]
     return folder if folder in TYPES else None
+
+
+def folders(prefix: str, sub_paths: Sequence[str]) -> list[str]:
+    """Where in the repository components are looked for: everywhere is the empty path."""
+    return [f"{prefix}/{path}" if prefix else path for path in sub_paths] or [prefix]
 
 
 def find_place(location: str) -> Place:

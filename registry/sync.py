@@ -15,13 +15,14 @@ import sqlalchemy as sa
 
 from registry import db
 from registry.catalog import Catalog
-from registry.commits import Fetched, ancestors
+from registry.commits import Fetched
 from registry.config import Settings
 from registry.dump import DumpClock, Dumps
 from registry.errors import NotFoundError, RegistryError
 from registry.git_store import GitStore
 from registry.ledger import Ledger
 from registry.outbox import Outbox
+from registry.replay import Replay
 from registry.search import SearchIndex
 from registry.source import FolderFile, Source, find_place, folder_files
 
@@ -68,7 +69,6 @@ class Sync:
         self._ledger = Ledger(engine)
         self._outbox = Outbox(engine, index)
         self._index = index
-        self._checked: set[int] = set()
         self._seen: dict[int, tuple[FolderFile, ...]] = {}
 
     def run_once(self, names: Collection[str] | None = None) -> list[SyncReport]:
@@ -117,22 +117,22 @@ class Sync:
         return report
 
     def _take(self, source: Source) -> SyncReport:
-        """Fetch, and record what is new; the first time in a process even if nothing seems so."""
+        """Fetch, and record what is new."""
         store = self._catalog.store(source.id)
         fetched = self._fetch(source, store)
-        is_known = source.id in self._checked and not fetched.objects
-        if fetched.head is None or (is_known and fetched.head == source.head):
+        replay = Replay(source, store, self._ledger)
+        if fetched.head is None or replay.is_current(fetched):
             self._ledger.touch(source)
             return SyncReport(source=source.name, head=fetched.head, problems=source.problems)
-        report = self._record(source, store, fetched.head, fetched.prefix)
-        self._checked.add(source.id)
-        return report
+        done = replay.follow(fetched)
+        return SyncReport(source=source.name, head=fetched.head, new=done.written.new,
+                          removed=done.written.removed, problems=done.problems)
 
     def _fetch(self, source: Source, store: GitStore) -> Fetched:
         """From the repository; where that does not track the folder, a snapshot of the folder."""
         place = find_place(source.location)
         if place.repository:
-            fetched = store.fetch(place.repository, place.prefix)
+            fetched = store.fetch(place.repository, place.prefix, source.tag_prefix)
             if fetched:
                 return fetched
         home = store.path.parent.parent.resolve()  # a folder above it would change with each sync
@@ -144,20 +144,6 @@ class Sync:
         if max((file.changed_ns for file in files), default=0) < before_ns - SETTLED_NS:
             self._seen[source.id] = files
         return Fetched(head=head)
-
-    def _record(self, source: Source, store: GitStore, head: str, prefix: str) -> SyncReport:
-        commits = store.commits(head)
-        known = ancestors(commits, source.head)
-        is_anew = len(known) != source.commits
-        new = [commit for commit in commits.values() if is_anew or commit.id not in known]
-        with store.reading() as read:
-            history = self._ledger.load(source.id, commits, read, is_anew=is_anew)
-            for change in store.changes(new, commits, prefix):
-                history.apply(change, lambda path: store.blob_at(change.commit.id, path))
-            history.finish(store.files(head, prefix), head)
-        written = self._ledger.save(source, history, head, len(commits))
-        return SyncReport(source=source.name, head=head, new=written.new, removed=written.removed,
-                          problems=len(history.problems))
 
 
 def main(settings: Settings) -> None:

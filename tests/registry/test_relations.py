@@ -35,14 +35,14 @@ def test_a_sync_writes_down_what_each_version_uses(market, tmp_path):
                                ("a", "1.1.0", "data", "./files/a")}
 
 
-def test_a_file_at_a_new_place_has_its_relative_uris_there(market, tmp_path):
+def test_a_file_at_a_new_place_keeps_the_relative_uris_of_its_first(market, tmp_path):
     origin = Repository(tmp_path / "origin")
     market.add(origin.path)
     origin.commit({"data/a.yaml": data("a", uri="./f")})
     market.run()
     origin.commit({"data/a.yaml": None, "team/data/a.yaml": data("a", uri="./f")})
     market.run()
-    assert uses_in(market) == {("a", "1.0.0", "data", "./team/data/f")}
+    assert uses_in(market) == {("a", "1.0.0", "data", "./data/f")}
 
 
 JOB = """\

@@ -251,15 +251,17 @@ def test_a_rewritten_history_loses_no_version(market, origin):
     assert market.catalog.store(1).read(lost.commit, lost.path) == lost.text.encode()
 
 
-def test_a_history_that_starts_over_is_taken_as_it_is(market, origin):
+def test_a_history_that_starts_over_keeps_what_was_seen_first(market, origin):
     old = origin.commit({"data/a.yaml": data("a")})
     market.add(origin.path)
     market.run()
     git(origin.path, "checkout", "-q", "--orphan", "again")
     new = origin.commit({"data/a.yaml": data("a"), "readme": "new"})
     market.run()
-    assert market.catalog.get("a").commit == new
+    entry = market.catalog.get("a")
+    assert (entry.commit, entry.files_commit, entry.is_present) == (old, new, True)
     assert market.catalog.get(f"a@{old}").commit == old
+    assert market.catalog.get(f"a@{new}").commit == new
 
 
 def test_a_shallow_clone_is_indexed_and_what_is_fetched_later_is_added(market, origin, tmp_path):
@@ -310,15 +312,19 @@ def test_a_deleted_file_is_no_longer_found_but_still_resolved(market, origin):
     assert entry.is_present is False and entry.text == data("a")
 
 
-def test_a_renamed_file_is_the_same_component_at_its_new_place(market, origin):
-    origin.commit({"data/x.yaml": data("a")})
+def test_a_renamed_file_is_the_same_version_as_it_was_first_seen(market, origin):
+    first = origin.commit({"data/x.yaml": data("a")})
     market.add(origin.path)
     market.run()
+    assert "better rename the file" in market.catalog.get("a").warnings[0].message
     git(origin.path, "mv", "data/x.yaml", "data/a.yaml")
-    head = origin.commit({})
+    origin.commit({})
     assert market.run().new == ()
     entry = market.catalog.get("a")
-    assert (entry.path, entry.commit, entry.warnings) == ("data/a.yaml", head, ())
+    assert (entry.path, entry.commit, entry.files_commit) == ("data/x.yaml", first, first)
+    assert (entry.is_present, entry.warnings) == (True, ())
+    origin.commit({"data/a.yaml": None})
+    assert market.run().removed == ("data/a",)
 
 
 def test_a_component_renamed_in_its_file_leaves_the_old_name(market, origin):
@@ -395,14 +401,15 @@ def test_of_two_files_with_the_same_component_in_one_commit_the_first_by_path_co
 
 @pytest.mark.parametrize("text", [data("a", "2.0.0"), data("a")], ids=["other", "the same bytes"])
 def test_the_second_file_takes_over_when_the_first_goes(market, origin, text):
-    origin.commit({"data/a.yaml": data("a")})
+    first = origin.commit({"data/a.yaml": data("a")})
     second = origin.commit({"data/b.yaml": text})
     market.add(origin.path)
     market.run()
     origin.commit({"data/a.yaml": None})
     market.run()
     entry = market.catalog.get("a")
-    assert (entry.path, entry.commit, entry.is_present) == ("data/b.yaml", second, True)
+    assert (entry.text, entry.is_present) == (text, True)
+    assert entry.commit == (second if "2.0.0" in text else first)
     assert market.catalog.problems(1) == []
 
 
@@ -432,8 +439,9 @@ def test_hostile_files_are_problems_and_nothing_more(market, origin):
     (origin.path / "data" / "link.yaml").symlink_to("/etc/passwd")
     origin.commit({})
     market.add(origin.path)
-    assert market.run().problems == 5
+    assert market.run().problems == 6
     assert market.names() == ["data/good"]
+    assert "symbolic link" in problem(market, "data/link.yaml")[0]
 
 
 # --- sources that fail --------------------------------------------------------------------------

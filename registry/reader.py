@@ -1,0 +1,94 @@
+"""Reads of one open store: commits, files and what changed, each object at most once in a while."""
+from __future__ import annotations
+
+import posixpath
+import stat
+from functools import lru_cache
+from typing import Callable, Container, Iterable, Iterator, Sequence
+
+from registry.commits import (
+    Change,
+    Commit,
+    ReadTree,
+    Standing,
+    changes,
+    entry_at,
+    folder_at,
+    mainline_first,
+    standing,
+)
+from registry.source import component_type
+
+MAX_README_BYTES = 64 << 10
+
+
+class Reader:
+    """`tree`, `commit` and `blob` get one object each; the latter two raise NotFoundError."""
+
+    def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
+                 blob: Callable[[str], bytes]) -> None:
+        self._tree = tree
+        self.commit = lru_cache(maxsize=1024)(commit)
+        self.blob = blob
+
+    def blob_at(self, commit: str, path: str) -> str | None:
+        """The id of the file at `path`; None where there is none."""
+        mode, id = entry_at(self._tree, self.commit(commit).tree, path)
+        return id.decode() if stat.S_ISREG(mode) else None
+
+    def is_folder(self, commit: str, path: str) -> bool:
+        return folder_at(self._tree, self.commit(commit).tree, path) is not None
+
+    def new_commits(self, head: str, known: Container[str]) -> list[Commit]:
+        """`head` and what it descends from, but what is known, as it came onto the branch."""
+        found: dict[str, Commit] = {}
+        todo = [head]
+        while todo:
+            id = todo.pop()
+            if id not in found and id not in known:
+                found[id] = self.commit(id)
+                todo += found[id].parents
+        return list(mainline_first(found, head))
+
+    def changes(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> Iterator[Change]:
+        """What each commit did to component files below some folders."""
+        for commit in commits:
+            parents = [self.commit(parent) for parent in commit.parents]
+            for prefix in prefixes:
+                yield from changes(self._tree, commit, parents, prefix)
+
+    def standing(self, head: str, before: str | None,
+                 prefixes: Sequence[str]) -> list[Standing]:
+        """The component files that differ between two commits; `before` None: all there are."""
+        tree, old = self.commit(head).tree, before and self.commit(before).tree
+        return [each for prefix in prefixes
+                for each in standing(self._tree, tree, old or None, prefix)]
+
+    def files(self, commit: str, prefixes: Sequence[str]) -> dict[str, str]:
+        """Path and blob of every component file below some folders."""
+        return {each.path: each.blob for each in self.standing(commit, None, prefixes)
+                if each.blob}
+
+    def readme(self, commit: str, path: str) -> str:
+        """The README of the component at `path`, its first 64 KB; empty where there is none.
+
+        That is `<stem>.md` beside it, else `README.md` in a folder `<stem>/` beside it, else the
+        folder's own `README.md` if the folder holds no other component file.
+        """
+        folder, _, name = path.rpartition("/")
+        stem = posixpath.splitext(name)[0]
+        places = [f"{stem}.md", f"{stem}/README.md"]
+        if len(self._component_files(commit, folder)) == 1:
+            places.append("README.md")
+        for place in places:
+            blob = self.blob_at(commit, f"{folder}/{place}" if folder else place)
+            if blob:
+                text = self.blob(blob)[:MAX_README_BYTES].decode("utf-8-sig", "replace")
+                return text.replace("\0", "\ufffd").removesuffix("\ufffd")
+        return ""
+
+    def _component_files(self, commit: str, folder: str) -> list[str]:
+        tree = folder_at(self._tree, self.commit(commit).tree, folder)
+        names = [name.decode("utf-8", "backslashreplace") for name, (mode, _) in
+                 self._tree(tree).items() if stat.S_ISREG(mode)]
+        return [name for name in names if component_type(f"{folder}/{name}")]

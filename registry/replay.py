@@ -1,0 +1,156 @@
+"""Follows a source through its store: what is new since the cursor, or all of it once more."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping, Sequence
+
+from registry.commits import Commit, Fetched
+from registry.errors import Problem
+from registry.git_store import GitStore
+from registry.head import Head
+from registry.history import History
+from registry.journal import Cursor, Journal, Read
+from registry.ledger import Ledger, Written
+from registry.reader import Reader
+from registry.reference import number_of
+from registry.source import Source, folders
+from registry.versions import FileProblem, Tag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """What following a source changed; `problems` counts the invalid files at its head."""
+
+    written: Written
+    problems: int
+
+
+class Replay:
+    """One source at a time; `ledger` is where it is written down."""
+
+    def __init__(self, source: Source, store: GitStore, ledger: Ledger) -> None:
+        self._source = source
+        self._store = store
+        self._ledger = ledger
+        self._journal = Journal(store.path)
+
+    def is_current(self, fetched: Fetched) -> bool:
+        """Whether the catalog already shows all that was fetched."""
+        cursor = self._cursor()
+        return cursor is not None and cursor.read == self._read(fetched, {}) and \
+            not self._news(fetched.tags)
+
+    def follow(self, fetched: Fetched) -> Replayed:
+        """Bring the catalog to what was fetched, by what is new where that is possible."""
+        assert fetched.head is not None, "there is a commit"
+        cursor, read = self._cursor(), self._read(fetched, self._news(fetched.tags))
+        with self._store.reading() as files:
+            if cursor is None:
+                known: set[str] = set()
+                history, new = self._all(files, [*self._journal.reads(), read])
+            else:
+                known = set(cursor.known)
+                history = self._ledger.load(self._source.id, files)
+                new = files.new_commits(read.head, known)
+                if not _goes_on(new, cursor.read, read):
+                    self._journal.keep(cursor.read)
+                _take(history, files, read, new, cursor.read.head, self._source)
+            _tell_missing(history, files, self._source, read)
+            written = self._ledger.save(self._source, history, read.head, len(known) + len(new))
+        self._move(read, new, len(known))
+        return Replayed(written=written, problems=len(history.problems))
+
+    def repeat(self) -> None:
+        """Write everything down that the journal holds, as if it were read for the first time."""
+        cursor = self._cursor()
+        if cursor:
+            with self._store.reading() as files:
+                history, new = self._all(files, [*self._journal.reads(), cursor.read])
+                _tell_missing(history, files, self._source, cursor.read)
+                self._ledger.save(self._source, history, cursor.read.head, len(new))
+
+    def _cursor(self) -> Cursor | None:
+        if not self._source.head or not self._store.path.exists():
+            return None
+        return self._journal.cursor(self._source.head, self._store.shallow())
+
+    def _read(self, fetched: Fetched, tags: Mapping[str, str]) -> Read:
+        return Read(head=fetched.head or "", prefix=fetched.prefix, tags=tags)
+
+    def _news(self, tags: Mapping[str, str]) -> dict[str, str]:
+        """Tags that are new or moved, and with no commit those that are gone."""
+        seen: dict[str, str] = {}
+        for read in self._journal.reads():
+            seen.update(read.tags)
+        new = {name: commit for name, commit in tags.items() if seen.get(name) != commit}
+        return new | {name: "" for name, commit in seen.items() if commit and name not in tags}
+
+    def _all(self, files: Reader, reads: Sequence[Read]) -> tuple[History, list[Commit]]:
+        """The whole history anew, each commit where it was met first."""
+        known: set[str] = set()
+        parts: list[list[Commit]] = []
+        for read in reads:
+            parts.append(files.new_commits(read.head, known))
+            known |= {commit.id for commit in parts[-1]}
+        tagged = {commit for read in reads for commit in read.tags.values()}
+        history = self._ledger.load_anew(self._source.id, files, known | tagged)
+        before = None
+        for read, new in zip(reads, parts):
+            _take(history, files, read, new, before, self._source)
+            before = read.head
+        history.keep_rest()
+        return history, [commit for new in parts for commit in new]
+
+    def _move(self, read: Read, new: Sequence[Commit], known: int) -> None:
+        if read.tags:
+            self._journal.keep(read)
+        self._journal.move(Read(head=read.head, prefix=read.prefix, tags={}),
+                           [commit.id for commit in new], known, self._store.shallow())
+
+
+def _take(history: History, files: Reader, read: Read, new: Sequence[Commit], before: str | None,
+          source: Source) -> None:
+    """The changes of new commits, each with the tags that name it, then all other tags."""
+    prefixes = folders(read.prefix, source.sub_paths)
+    history.unname([name for name, commit in read.tags.items() if not commit])
+    waiting = _tags(read, source.tag_prefix or "", files)
+    for commit in new:
+        for change in files.changes([commit], prefixes):
+            history.apply(change)
+        for tag in waiting.pop(commit.id, ()):
+            history.name(tag, files.files(commit.id, prefixes))
+    others = [tag for tags in waiting.values() for tag in tags]
+    for tag in sorted(others, key=lambda tag: (tag.commit.time_s, tag.name)):
+        history.name(tag, files.files(tag.commit.id, prefixes))
+    Head(history).move(files.standing(read.head, before, prefixes), files.commit(read.head),
+                       before)
+
+
+def _tags(read: Read, prefix: str, files: Reader) -> dict[str, list[Tag]]:
+    """The tags whose names go on with a semantic version, by the commits that they name."""
+    found: dict[str, list[Tag]] = {}
+    for name, commit in sorted(read.tags.items()):
+        version = name.removeprefix(prefix)
+        if commit and number_of(version) is not None:
+            found.setdefault(commit, []).append(
+                Tag(name=name, version=version, commit=files.commit(commit)))
+    return found
+
+
+def _goes_on(new: Sequence[Commit], before: Read, read: Read) -> bool:
+    """Whether the branch only grew: its first parents lead back to where it was."""
+    parents = {commit.id: commit.parents[:1] for commit in new}
+    id = read.head
+    while id in parents and parents[id]:
+        id, = parents[id]
+    return id == before.head and read.prefix == before.prefix
+
+
+def _tell_missing(history: History, files: Reader, source: Source, read: Read) -> None:
+    """A folder that the source names and the head does not have is a problem of that folder."""
+    for path in folders(read.prefix, source.sub_paths) if source.sub_paths else ():
+        history.problems.pop(path, None)
+        if not files.is_folder(read.head, path):
+            history.problems[path] = FileProblem(path=path, commit=read.head, problems=(Problem(
+                message=f"The folder {path}, below which components are looked for, is not there "
+                        "at this commit. Bring it back, or add the source anew without it."),))
