@@ -171,6 +171,7 @@ def _keys(document: Document) -> Iterator[str]:
     if document.component:
         yield from _value_keys("param", map(str, document.component.parameters))
         yield from _value_keys("uses", _used(document.component))
+        yield from (f"uri:={fold_value(uri)}" for uri in document.component.uris)
 
 
 def _value_keys(field: str, values: Any) -> Iterator[str]:

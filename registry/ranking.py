@@ -11,7 +11,7 @@ from registry.matching import Match, Matcher, either
 from registry.query import All, Clause, Words
 from registry.snapshot import Snapshot
 from registry.spelling import suggestions
-from registry.tokens import STOP_WORDS, Asked, query_words, squash
+from registry.tokens import STOP_WORDS, TYPES_IN_CHINESE, Asked, squash, typed_words
 
 ENOUGH_WORDS = 3
 COVERAGE = 100.0  # more than any score: who has more of the words comes first
@@ -23,6 +23,7 @@ FILLERS = frozenset("how what which where who do does did i we you should my me 
 TYPE_WORDS = {word: type for type, words in {
     "data": "dataset datasets", "dockerimage": "image images docker dockerimage dockerimages",
     "script": "script scripts", "job": "job jobs"}.items() for word in words.split()}
+TYPE_WORDS |= TYPES_IN_CHINESE
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class Ranking:
         if abs(rest) > 0.01:
             why.append(("how much of the query it has", round(rest, 3)))
         if found.is_name[number] or found.is_nearly_name[number]:
-            why.insert(0, ("its name is what was asked for: first of all", 0.0))
+            why.insert(0, ("its name or its URI is what was asked for: first of all", 0.0))
         return tuple(why)
 
     def suggest(self, clause: Clause) -> tuple[str, ...]:
@@ -149,15 +150,16 @@ class Ranking:
         return Found(mask, score, is_name & mask, is_nearly & mask, parts)
 
     def _named(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Which documents have this name, and which but for case and separators."""
+        """Which documents have this name, and which but for case and separators, or this URI."""
         snapshot = self.snapshot
         is_name, is_nearly = np.zeros((2, snapshot.count), bool)
         name, squashed = _name_of(text), squash(text)
         if name:
             is_name[snapshot.postings("keys", f"name:={name}")[0]] = True
+            is_nearly[snapshot.postings("keys", f"uri:={fold_value(text)}")[0]] = True
         if squashed:
             for number in snapshot.postings("keys", f"name:{squashed}")[0].tolist():
-                is_nearly[number] = snapshot.fact("squashed", number) == squashed
+                is_nearly[number] |= snapshot.fact("squashed", number) == squashed
         return is_name, is_nearly
 
 
@@ -166,9 +168,9 @@ def _asked(words: Sequence[Words]) -> tuple[list[tuple[Asked, bool]], bool]:
 
     What says nothing is left out.
     """
-    asked = [(word, each.is_last) for each in words for word in query_words(each.text)]
+    asked = [(word, each.is_last) for each in words for word in typed_words(each.text)]
     rare = [pair for pair in asked if pair[0].joined not in STOP_WORDS]
-    is_sentence = len(rare) >= ENOUGH_WORDS
+    is_sentence = len(asked) >= ENOUGH_WORDS
     if is_sentence:
         rare = [pair for pair in rare if pair[0].joined not in FILLERS] or rare
     return rare or asked[-1:], is_sentence

@@ -70,7 +70,18 @@ class Column(fields.FieldType):
 
 _SCHEMA = fields.Schema(component=Weighted(), words=Weighted(), keys=Weighted(), facts=Column(),
                         card=Column(), stream=Column())
-_CODEC = W3Codec(blocklimit=4096, compression=0)
+
+
+class _Codec(W3Codec):
+    """Whoosh's own form, in blocks that are few and quick to read."""
+
+    length_stats = False  # no field has them, and Whoosh would ask the disk for each posting
+
+    def __init__(self) -> None:
+        super().__init__(blocklimit=4096, compression=0)
+
+
+_CODEC = _Codec()
 
 
 class _View:

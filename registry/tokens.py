@@ -9,14 +9,18 @@ from typing import Iterator
 
 MAX_PARTS = 6
 MAX_LENGTH = 64
+GLUE = ("有没有 怎么样 怎么 怎样 如何 什么 哪个 哪些 适合 用于 一个 一些 例子 示例 请问 我想 想要 可以 能够 的 了 吗 呢 吧 用 做 在 和 与 及 或 "
+        "把 从 对 上 找 请").split()
+TYPES_IN_CHINESE = {"数据集": "data", "镜像": "dockerimage", "脚本": "script", "作业": "job"}
 STOP_WORDS = frozenset("a an and are as at be by can for from in is it of on or that the this to "
-                       "with".split())
+                       "with".split()) | frozenset(GLUE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[^\W_{_CJK}]+(?:[_\-./:][^\W_{_CJK}]+)*|[{_CJK}]+")
 _SEPARATOR = re.compile(r"[_\-./:]")
 _UNSEPARATED = str.maketrans("", "", "_-./:")
 _HUMP = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+[a-z]?(?![a-z])"
                    "|[0-9]+")
+_GLUED = re.compile(f"({'|'.join([*GLUE, *TYPES_IN_CHINESE])})")
 _NUMBERED = re.compile(r"([^\W\d_]{2,})\d+")
 
 
@@ -28,6 +32,9 @@ class Asked:
 
     @property
     def joined(self) -> str:
+        """The word as one, without separators and case."""
+        if _is_cjk(self.parts[0]):
+            return self.parts[0] + "".join(pair[1:] for pair in self.parts[1:])
         return "".join(self.parts)
 
 
@@ -43,9 +50,14 @@ def index_words(text: str) -> Iterator[str]:
 
 def query_words(text: str) -> list[Asked]:
     """What a query asks for; common words are left out where others remain."""
-    words = [Asked(_parts(word)) for word in _WORD.findall(fold(text))]
+    words = typed_words(text)
     rare = [word for word in words if word.joined not in STOP_WORDS]
     return rare or words[-1:]
+
+
+def typed_words(text: str) -> list[Asked]:
+    """The words of a query, common ones too; a Chinese sentence is cut at what glues it."""
+    return [Asked(_parts(piece)) for word in _WORD.findall(fold(text)) for piece in _pieces(word)]
 
 
 def spoken(text: str) -> list[str]:
@@ -109,6 +121,13 @@ def _parts(word: str) -> tuple[str, ...]:
         return pairs or (word,)
     return tuple(part.lower()[:MAX_LENGTH] for piece in _SEPARATOR.split(word)
                  for part in _humps(piece))
+
+
+def _pieces(word: str) -> list[str]:
+    if not _is_cjk(word):
+        return [word]
+    pieces = [piece for piece in _GLUED.split(word) if piece]
+    return pieces if all(len(piece) > 1 or piece in STOP_WORDS for piece in pieces) else [word]
 
 
 def _humps(piece: str) -> list[str]:
