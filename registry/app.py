@@ -15,8 +15,10 @@ from registry.feeds import Feeds
 from registry.marks import Marks
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
+from registry.shelf import Shelves
 from registry.views import (
     api_docs,
+    api_openpai,
     auth,
     errors,
     feeds,
@@ -55,6 +57,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
+    for name, prefix in api_openpai.PREFIXES.items():
+        app.register_blueprint(api_openpai.blueprint, url_prefix=prefix, name=name)
     app.add_template_filter(marketplace.entry_url)
     app.add_template_filter(marketplace.submit_command)
     app.add_template_filter(mark_access.may_mark)
@@ -70,4 +74,5 @@ def services_of(found: Settings) -> Services:
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine),
         search=SearchIndex(found.search_dir),
+        shelves=Shelves(catalog, found.home / "shelves"),
         runner=RunnerClient(found.runner_url, found.runner_token))

@@ -111,6 +111,33 @@ class GitStore:
             return {each.path: each.blob
                     for each in standing(_tree_reader(repo), tree, None, prefix) if each.blob}
 
+    def head(self) -> str | None:
+        """The newest commit of the branch; None: there is none yet."""
+        if not self.path.exists():
+            return None
+        with self._open() as repo:
+            head = repo.refs.follow(BRANCH)[1]
+        return head.decode() if head else None
+
+    def contents(self, head: str, path: str) -> list[tuple[str, bytes]]:
+        """Each content that a file had, oldest first, with the commit that brought it in.
+
+        Only first parents are followed. Raises NotFoundError.
+        """
+        found: list[tuple[str, str]] = []
+        with self._open() as repo:
+            read = _tree_reader(repo)
+            id: str | None = head
+            while id:
+                commit = _commit(repo, id)
+                mode, entry = entry_at(read, commit.tree, path)
+                if found and found[-1][1] == entry.decode():
+                    found.pop()
+                if stat.S_ISREG(mode):
+                    found.append((id, entry.decode()))
+                id = next(iter(commit.parents), None)
+            return [(id, _blob(repo, blob)) for id, blob in reversed(found)]
+
     def write_pack(self, write: Callable[[bytes], object], *,
                    without: Container[str] = ()) -> Packed:
         """Every object that is here, but those, as a Git pack whose bytes follow from them."""
@@ -176,6 +203,25 @@ class GitStore:
                 return before.id.decode()
             newest_s = max((file.modified_ns // 10**9 for file in files), default=0)
             commit = _new_commit(tree, before, newest_s)
+            repo.object_store.add_object(commit)
+            repo.refs[BRANCH] = commit.id
+            return commit.id.decode()
+
+    def commit_file(self, path: str, content: bytes, *, author: str, message: str,
+                    time_s: int) -> str:
+        """Commit one file onto the branch, all others staying as they are; returns the commit.
+
+        `author` reads like `Ann <ann@example.org>`. A time before the last commit's becomes that.
+        """
+        with self._open_to_write() as repo:
+            parent = repo.refs.follow(BRANCH)[1]
+            before = repo[parent] if parent else None
+            blob = Blob.from_string(content)
+            repo.object_store.add_object(blob)
+            root = before.tree if isinstance(before, GitCommit) else None
+            tree = _tree_with(repo, root, path.encode().split(b"/"), blob.id)
+            commit = _new_commit(tree, before, time_s)
+            commit.author, commit.message = author.encode(), message.encode()
             repo.object_store.add_object(commit)
             repo.refs[BRANCH] = commit.id
             return commit.id.decode()
@@ -412,6 +458,19 @@ def _write_tree(repo: Repo, folder: Path, files: Sequence[FolderFile]) -> Object
         parent, _, name = file.path.rpartition("/")
         trees.setdefault(parent, Tree()).add(os.fsencode(name), mode, blob.id)
     return _join_trees(repo, trees)
+
+
+def _tree_with(repo: Repo, id: ObjectID | None, parts: list[bytes], blob: ObjectID) -> ObjectID:
+    """A tree like `id`, None an empty one, but with this file."""
+    tree = Tree.from_string(repo[id].as_raw_string()) if id else Tree()
+    name, *rest = parts
+    if rest:
+        below = tree[name][1] if name in tree else None
+        tree[name] = 0o040000, _tree_with(repo, below, rest, blob)
+    else:
+        tree[name] = 0o100644, blob
+    repo.object_store.add_object(tree)
+    return tree.id
 
 
 def _join_trees(repo: Repo, trees: dict[str, Tree]) -> ObjectID:

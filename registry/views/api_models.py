@@ -472,3 +472,14 @@ class Purge(Answer):
     source: str
     commit: str
     blob: str
+
+
+class Publication(Answer):
+    reference: str
+    source: str = Field(description="The shelf, which is a source of its own.")
+    type: str
+    name: str
+    version: str
+    commit: str = Field(description="What holds the bytes from now on.")
+    is_known: bool = Field(description="true: just these bytes were there already.")
+    warnings: list[Problem]

@@ -121,7 +121,8 @@ def _bearer() -> str | None:
     header = request.headers.get("Authorization", "")
     if not is_api() or not header:
         return None
-    return header.removeprefix(BEARER).strip() if header.startswith(BEARER) else ""
+    is_bearer = header[:len(BEARER)].lower() == BEARER.lower()
+    return header[len(BEARER):].strip() if is_bearer else ""
 
 
 def _protect() -> None:

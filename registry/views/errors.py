@@ -19,6 +19,9 @@ from registry.errors import (
 )
 
 API_PREFIX = "/api/v3"
+OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
+OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
+                 403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError"}
 TEXTS = {
     400: "The request could not be understood. Go back, reload the page and try again.",
     404: "There is no such page. Check the address, or search the marketplace.",
@@ -42,7 +45,16 @@ def register(app: Flask) -> None:
 
 
 def is_api() -> bool:
-    return request.path == API_PREFIX or request.path.startswith(f"{API_PREFIX}/")
+    return _is_below(API_PREFIX) or is_openpai()
+
+
+def is_openpai() -> bool:
+    """Whether a program asks that was written for OpenPAI."""
+    return any(_is_below(prefix) for prefix in OPENPAI_PREFIXES)
+
+
+def _is_below(prefix: str) -> bool:
+    return request.path == prefix or request.path.startswith(f"{prefix}/")
 
 
 def on_registry_error(error: RegistryError) -> ResponseReturnValue:
@@ -60,6 +72,9 @@ def on_http_error(error: HTTPException) -> ResponseReturnValue:
     text = CSRF_TEXT if isinstance(error, CSRFError) else TEXTS.get(status, error.description)
     wrapped = RegistryError(text or error.name)
     wrapped.code, wrapped.status = error.name.replace(" ", ""), status
+    if is_openpai() and status == 404:
+        wrapped.code = "NoApiError"
+        wrapped.message = f"API {request.path.removeprefix('/rest-server')} is not found."
     headers = {name: value for name, value in error.get_headers()
                if name in ("Allow", "Retry-After")}
     return *_respond(wrapped), headers
@@ -89,6 +104,10 @@ def _came_for() -> str:
 
 def _respond(error: RegistryError) -> tuple[Any, int]:
     nearest = error.nearest if isinstance(error, NotFoundError) else ()
+    if is_openpai():
+        code = error.code if error.code == "NoApiError" else OPENPAI_CODES.get(
+            error.status, "UnknownError")
+        return jsonify(code=code, message=error.message), error.status
     if is_api():
         body: dict[str, Any] = {"code": error.code, "message": error.message,
                                 "errors": [problem.as_json() for problem in error.problems]}

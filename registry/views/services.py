@@ -12,6 +12,7 @@ from registry.feeds import Feeds
 from registry.marks import Marks
 from registry.runner_client import RunnerClient
 from registry.search import SearchIndex
+from registry.shelf import Shelves
 
 EXTENSION = "paishare"
 
@@ -26,6 +27,7 @@ class Services:
     feeds: Feeds
     marks: Marks
     search: SearchIndex
+    shelves: Shelves
     runner: RunnerClient
 
 
