@@ -1,4 +1,4 @@
-"""The index under `kill -9`, at any moment of a commit, a rebuild or a swap, with readers beside."""
+"""The index under `kill -9`: in any moment of a commit, a rebuild or a swap, beside readers."""
 import json
 import os
 import random
