@@ -97,7 +97,9 @@ class Choice:
             return []
         found = [replace(entry, files_commit=entry.commit) for entry in self._entries
                  if entry.commit.startswith(commit)]
-        return _last_of_each(found or self._held_by(commit))
+        if {(entry.source_id, entry.type) for entry in found} == self._components.keys():
+            return _last_of_each(found)
+        return _last_of_each([*self._held_by(commit), *found])
 
     def _held_by(self, commit: str) -> Iterator[Entry]:
         source_ids = {entry.source_id for entry in self._entries}
@@ -144,7 +146,7 @@ def _yanked(known: Iterable[Entry]) -> set[str]:
 
 
 def _last_of_each(entries: Iterable[Entry]) -> list[Entry]:
-    """Of each component the version that came in last."""
+    """Of each component the version that came in last; of one version what is listed last."""
     found: dict[Component, Entry] = {}
     for entry in sorted(entries, key=lambda entry: entry.position):
         found[entry.source_id, entry.type] = entry

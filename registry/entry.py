@@ -69,6 +69,14 @@ class Entry:
         return f"{self.type}/{self.name}" + (f"@{self.version}" if self.version else "")
 
     @property
+    def advice(self) -> tuple[str, ...]:
+        """What someone who is about to use it should know, a sentence or two each."""
+        return tuple(
+            f"`{self.reference}` is {kind}: {mark.reason.rstrip('.')}."
+            + (f" Use `{mark.successor}` instead." if mark.successor else "")
+            for kind, mark in ((YANKED, self.yanked), (DEPRECATED, self.deprecated)) if mark)
+
+    @property
     def selector(self) -> str:
         """What names these bytes and no others of the component: the version, else the commit."""
         is_named = is_referable(self.version) and not self.is_moved

@@ -8,7 +8,7 @@ from typing import Any, Mapping
 from registry.catalog import Catalog, Entry
 from registry.component import Component, parse
 from registry.component_rules import type_of
-from registry.errors import ConflictError, NotFoundError
+from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError
 from registry.inputs import Base
 from registry.reference import REFERENCE
 from registry.yaml_nodes import Path
@@ -19,12 +19,13 @@ class Prerequisite:
     """One found prerequisite.
 
     `base` is where its relative URIs begin, None for a text that is in no source; `path` is its
-    place in the job, None where it came from the marketplace.
+    place in the job, None where it came from the marketplace; `advice` is what its owner says.
     """
 
     document: Mapping[str, Any]
     base: Base | None
     path: Path | None
+    advice: tuple[str, ...] = ()
 
 
 class Prerequisites:
@@ -47,7 +48,7 @@ class Prerequisites:
     def get(self, kind: str, wanted: str) -> Prerequisite:
         """The prerequisite that a task's field names: inline, listed, or in the marketplace.
 
-        Raises NotFoundError, ConflictError or ComponentError as the catalog does.
+        Raises InvalidInputError, NotFoundError, ConflictError or GoneError as the catalog does.
         """
         key = (kind, wanted)
         if key in self._inline:
@@ -58,7 +59,8 @@ class Prerequisites:
             entry = self._catalog.get(self._reference(kind, wanted), type=kind,
                                       user_id=self._user_id)
             self._found[key] = Prerequisite(document=parse(entry.text, types=(kind,)).document,
-                                            base=self._base(entry), path=None)
+                                            base=self._base(entry), path=None,
+                                            advice=entry.advice)
         return self._found[key]
 
     @cached_property
@@ -83,7 +85,7 @@ class Prerequisites:
             return bool(self._catalog.get(reference, type="dockerimage", user_id=self._user_id))
         except NotFoundError:
             return False
-        except ConflictError:
+        except (ConflictError, GoneError, InvalidInputError):
             return True
 
     def _base(self, entry: Entry | None) -> Base | None:

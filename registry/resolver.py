@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from registry.catalog import Catalog, Entry
 from registry.component import Component, is_text_path
@@ -17,8 +17,8 @@ from registry.component_rules import (
     check,
 )
 from registry.errors import (
-    ComponentError,
     ConflictError,
+    GoneError,
     InvalidInputError,
     NotFoundError,
     Problem,
@@ -35,9 +35,17 @@ _JOB_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """A job that can run; `advice` are warnings from the owners of what it uses."""
+
+    spec: JobSpec
+    advice: tuple[Problem, ...]
+
+
 def resolve(component: Component, *, catalog: Catalog, user: str,
             parameters: Mapping[str, Any] = _NOTHING, entry: Entry | None = None,
-            name: str | None = None, user_id: int | None = None) -> JobSpec:
+            name: str | None = None, user_id: int | None = None) -> Resolved:
     """Turn a job into what the runner takes.
 
     `entry` is where the job is from, None for a text that is in no source; `name` replaces the
@@ -49,7 +57,9 @@ def resolve(component: Component, *, catalog: Catalog, user: str,
             f"`{component.reference}` is of type {component.type}. Only jobs can be submitted; "
             "find one that uses it in the marketplace.")
     prerequisites = Prerequisites(component, catalog, entry, user_id)
-    return _Resolution(component, prerequisites, entry).job_spec(user, parameters, name)
+    resolution = _Resolution(component, prerequisites, entry)
+    spec = resolution.job_spec(user, parameters, name)
+    return Resolved(spec=spec, advice=tuple(in_order(resolution.advice)))
 
 
 class _Resolution:
@@ -63,6 +73,8 @@ class _Resolution:
         self.prerequisites = prerequisites
         self.substitution = Substitution(self.document)
         self.problems: list[Problem] = []
+        self.advice = [Problem(message=text, severity="warning")
+                       for text in (entry.advice if entry else ())]
 
     def job_spec(self, user: str, given: Mapping[str, Any], name: str | None) -> JobSpec:
         values, self.problems = effective_parameters(
@@ -167,13 +179,15 @@ class _Resolution:
 
     def _found(self, kind: str, wanted: str, path: Path) -> Prerequisite | None:
         try:
-            return self.prerequisites.get(kind, wanted)
+            found = self.prerequisites.get(kind, wanted)
+            self._advise(path, found.advice)
+            return found
         except NotFoundError as error:
             near = " or ".join(f"`{name}`" for name in error.nearest[:3])
             self._report(path, f"No {kind} `{wanted[:255]}` is among the prerequisites or in the "
                                f"marketplace.{f' Did you mean {near}?' if near else ''} Correct "
                                "the name, or write it out in `prerequisites`.")
-        except (ConflictError, ComponentError) as error:
+        except (ConflictError, GoneError, InvalidInputError) as error:
             self._report(path, error.message)
         return None
 
@@ -190,6 +204,12 @@ class _Resolution:
         problem = at_value(self.document, path, message)
         if problem not in self.problems:
             self.problems.append(problem)
+
+    def _advise(self, path: Path, advice: Iterable[str]) -> None:
+        for text in advice:
+            problem = at_value(self.document, path, text, "warning")
+            if text not in [known.message for known in self.advice]:
+                self.advice.append(problem)
 
     def _stop_on_problems(self) -> None:
         if self.problems:

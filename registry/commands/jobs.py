@@ -41,6 +41,8 @@ def submit(client: ApiClient, terminal: Terminal, job: str, parameters: tuple[st
         file = job if "yaml" in body else ""
         click.secho("\n".join(error_lines(error, file)), fg="red", err=True)
         return 1
+    for warning in made["warnings"]:
+        terminal.say(f"warning: {warning['message']}", "yellow")
     if is_followed:
         terminal.say(f"Job {made['id']}: {made['url']}")
         return _follow(JobStream(client, made["id"]), terminal)

@@ -25,22 +25,24 @@ TURN_S = 0.5
 api = Api("api_jobs", API_PREFIX)
 
 
-@api.route("POST", "/resolve", body=models.JobRequest, result=models.Resolution, errors=(404, 409))
+@api.route("POST", "/resolve", body=models.JobRequest, result=models.Resolution,
+           errors=(404, 409, 410))
 def resolve(body: models.JobRequest) -> dict[str, Any]:
     """What a job would become, and whether this machine can run it, without running it."""
-    spec = submissions.spec_of(auth.required_user(), _submission(body))
-    return {"spec": spec.as_json(), "fit": submissions.fit_of(spec)}
+    made = submissions.resolved(auth.required_user(), _submission(body))
+    return {"spec": made.spec.as_json(), "fit": submissions.fit_of(made.spec),
+            "warnings": [problem.as_json() for problem in made.advice]}
 
 
 @api.route("POST", "/jobs", body=models.JobRequest, headers=KEY_HEADER, status=201,
-           result=models.Job, errors=(404, 409, 503))
+           result=models.SubmittedJob, errors=(404, 409, 410, 503))
 def submit_job(body: models.JobRequest) -> dict[str, Any]:
     """Run a job."""
     user = auth.required_user()
-    spec = submissions.spec_of(user, _submission(body))
+    made = submissions.resolved(user, _submission(body))
     key = request.headers.get("Idempotency-Key", "")
-    job = services().runner.submit(spec, f"api/{user.id}/{key}" if key else None)
-    return _with_url(job)
+    job = services().runner.submit(made.spec, f"api/{user.id}/{key}" if key else None)
+    return {**_with_url(job), "warnings": [problem.as_json() for problem in made.advice]}
 
 
 @api.route("GET", "/jobs", query=models.JobsQuery, result=models.JobPage, errors=(403, 503))

@@ -164,6 +164,7 @@ class Fit(Answer):
 class Resolution(Answer):
     spec: dict[str, Any] = Field(description="What the runner would get.")
     fit: Fit | None = Field(description="null where the runner does not answer.")
+    warnings: list[Problem] = Field(description="What owners say of the versions that it uses.")
 
 
 class JobSummary(Answer):
@@ -472,6 +473,10 @@ class Purge(Answer):
     source: str
     commit: str
     blob: str
+
+
+class SubmittedJob(Job):
+    warnings: list[Problem] = Field(description="What owners say of the versions that it uses.")
 
 
 class Publication(Answer):

@@ -16,12 +16,13 @@ from registry.component import Component, parse
 from registry.errors import (
     ComponentError,
     ConflictError,
+    GoneError,
     InvalidInputError,
     NotFoundError,
     Problem,
 )
 from registry.placeholders import as_text
-from registry.views.submissions import Submission, fit_of, spec_of
+from registry.views.submissions import Submission, fit_of, resolved
 from runner.spec import JobSpec
 
 PARAMETER, BEFORE = "param.", "before."
@@ -126,12 +127,12 @@ def check(user: User, draft: Draft) -> Check:
     known = replace(draft, values={name: value for name, value in draft.values.items()
                                    if name in component.parameters})
     try:
-        spec = spec_of(user, known.submission)
-    except (InvalidInputError, NotFoundError, ConflictError) as error:
+        made = resolved(user, known.submission)
+    except (InvalidInputError, NotFoundError, ConflictError, GoneError) as error:
         found = error.problems or (Problem(message=error.message),)
         return Check(component=component, problems=(*unknown, *found, *component.warnings))
-    return Check(component=component, spec=spec, fit=fit_of(spec),
-                 problems=(*unknown, *component.warnings))
+    return Check(component=component, spec=made.spec, fit=fit_of(made.spec),
+                 problems=(*unknown, *made.advice, *component.warnings))
 
 
 def fields_of(draft: Draft, found: Check) -> list[Field]:

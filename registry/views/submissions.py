@@ -7,7 +7,7 @@ from typing import Any, Mapping
 from registry.accounts import User
 from registry.component import parse
 from registry.errors import InvalidInputError, RunnerUnavailableError
-from registry.resolver import resolve
+from registry.resolver import Resolved, resolve
 from registry.views.services import services
 from runner.spec import JobSpec
 
@@ -29,7 +29,7 @@ class Submission:
     name: str | None = None
 
 
-def spec_of(user: User, submission: Submission) -> JobSpec:
+def resolved(user: User, submission: Submission) -> Resolved:
     """Resolve it; raises InvalidInputError or ComponentError with every problem."""
     if not submission.reference and not submission.yaml:
         raise InvalidInputError("There is nothing to run. Give the `reference` of a job in the "
@@ -37,11 +37,12 @@ def spec_of(user: User, submission: Submission) -> JobSpec:
     catalog = services().catalog
     entry = catalog.get(submission.reference, user_id=user.id) if submission.reference else None
     component = parse(submission.yaml or (entry.text if entry else ""))
-    spec = resolve(component, catalog=catalog, user=user.name, entry=entry,
-                   parameters=submission.parameters, name=submission.name or None)
+    found = resolve(component, catalog=catalog, user=user.name, entry=entry, user_id=user.id,
+                    parameters=submission.parameters, name=submission.name or None)
     if entry and component.text != entry.text:
-        return replace(spec, origin={**spec.origin, EDITED: "yes"})
-    return spec
+        origin = {**found.spec.origin, EDITED: "yes"}
+        return replace(found, spec=replace(found.spec, origin=origin))
+    return found
 
 
 def fit_of(spec: JobSpec) -> dict[str, Any] | None:

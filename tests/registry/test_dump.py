@@ -73,7 +73,7 @@ class Home:
         found = []
         for version in ("1.0.0", "1.1.0"):
             entry = self.catalog.get(f"job/train@{version}")
-            spec = resolve(parse(entry.text), catalog=self.catalog, user="ann", entry=entry)
+            spec = resolve(parse(entry.text), catalog=self.catalog, user="ann", entry=entry).spec
             found.append(json.dumps(spec.as_json()).replace(str(self.settings.home), "HOME"))
         return found
 

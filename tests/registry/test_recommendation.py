@@ -46,7 +46,7 @@ def submit(market, id, reference, **parameters):
     """As if a job of this component had been submitted."""
     entry = market.catalog.get(reference)
     spec = resolve(parse(entry.text), catalog=market.catalog, user="ann", entry=entry,
-                   parameters=parameters)
+                   parameters=parameters).spec
     market.runs.note(id, spec, user_id=market.ann)
 
 
@@ -84,7 +84,7 @@ def test_a_count_that_changed_is_told_to_the_search(market):
 
 def test_a_job_runs_though_nothing_can_be_counted(market, caplog):
     entry = market.catalog.get("job/one")
-    spec = resolve(parse(entry.text), catalog=market.catalog, user="ann", entry=entry)
+    spec = resolve(parse(entry.text), catalog=market.catalog, user="ann", entry=entry).spec
     with market.engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE runs"))
     market.runs.note("1", spec, user_id=market.ann)

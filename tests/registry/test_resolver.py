@@ -86,7 +86,7 @@ def catalog(tmp_path_factory):
 @pytest.fixture
 def resolved(catalog):
     def call(text, **options):
-        spec = resolve(parse(text), catalog=catalog, user="alice", **options)
+        spec = resolve(parse(text), catalog=catalog, user="alice", **options).spec
         assert job_spec_from_json(spec.as_json()) == spec
         return spec
     return call

@@ -7,7 +7,7 @@ def job(state="SUCCEEDED", *, attempts=1, instances=1, is_started=True, events=(
               "started_at": "2026-01-02T03:04:05Z" if is_started else None}
              for index in range(instances)]
     return {"id": "7", "name": "digits", "user": "ann", "state": state, "reason": "All is well.",
-            "url": "http://server/jobs/7", "created_at": "2026-01-02T03:04:05Z",
+            "url": "http://server/jobs/7", "warnings": [], "created_at": "2026-01-02T03:04:05Z",
             "started_at": None, "finished_at": None, "progress": None,
             "spec": {"task_roles": [{"name": "main", "instances": instances}]},
             "events": [{"time": "2026-01-02T03:04:05Z", "stage": stage, "text": text, "attempt": 1}
