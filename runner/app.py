@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping
 from flask import Flask, Response, jsonify, request, send_file
 from werkzeug.exceptions import HTTPException
 
-from runner import outcome
+from runner import metrics, outcome
 from runner.artifacts import LogRecord, iter_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.job_store import Job
@@ -131,6 +131,11 @@ def _add_file_routes(app: Flask, worker: Worker) -> None:
         chunks = iter_log(path, request.args.get("stream") or None) if path.exists() else iter(())
         return Response(chunks, mimetype="text/plain")
 
+    @app.get(f"{task}/metrics")
+    def task_metrics(job_id: str, attempt: int, role: str, index: int) -> Response:
+        _check_task(worker, job_id, attempt, role, index)
+        return jsonify(samples=metrics.read(worker.folders.metrics(job_id, attempt, role, index)))
+
     @app.get("/jobs/<job_id>/artifacts")
     def artifacts(job_id: str) -> Response:
         worker.store.get(job_id)
@@ -208,7 +213,9 @@ def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
             "gpus": list(place.gpus), "exit_code": task["exit_code"],
             "exit_text": task["exit_text"], "oom_killed": bool(task["oom_killed"]),
             "started_at": task["started_at"], "finished_at": task["finished_at"],
-            "container": task["container"]})
+            "container": task["container"],
+            "usage": metrics.last(worker.folders.metrics(
+                job.id, row["number"], task["role"], task["idx"]))})
     return {"number": row["number"], "state": row["state"],
             "cause": decision.get("cause", outcome.NO_CAUSE), "reason": decision.get("reason", ""),
             "started_at": row["started_at"], "finished_at": row["finished_at"], "tasks": tasks}

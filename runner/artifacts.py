@@ -173,6 +173,9 @@ class JobFolders:
     def log(self, job_id: str, attempt: int, role: str, index: int) -> Path:
         return self.task(job_id, attempt, role, index) / "log"
 
+    def metrics(self, job_id: str, attempt: int, role: str, index: int) -> Path:
+        return self.task(job_id, attempt, role, index) / "metrics"
+
     def output(self, job_id: str, attempt: int, role: str, index: int) -> Path:
         return self.task(job_id, attempt, role, index) / "output"
 

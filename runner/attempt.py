@@ -20,6 +20,7 @@ from runner.docker_driver import Bind, Container, DockerDriver, LaunchSpec
 from runner.environment import environment
 from runner.errors import EngineError, RunnerError
 from runner.job_store import Job, JobStore, now
+from runner.metrics import Sampler, Watched
 from runner.outcome import Decision, TaskResult
 from runner.scheduler import Placement
 from runner.spec import TaskRoleSpec
@@ -49,6 +50,7 @@ class Workshop:
     machine: Machine
     folders: JobFolders
     starts: threading.Semaphore
+    sampler: Sampler
     on_log: Callable[[], None]
 
 
@@ -166,6 +168,10 @@ class Attempt:
             task.has_started = True
             self._update(task, state=states.RUNNING, started_at=now())
         task.is_followed = True
+        where = (self.job.id, self.number, *task.key)
+        self.shop.sampler.watch(self.shop.folders.metrics(*where), Watched(
+            container=task.container, has_own_network=not self.placement.host_network,
+            gpus=self.placement.task(*task.key).gpus))
         threading.Thread(target=self._follow_and_tell, args=(task, stream), name=task.name,
                          daemon=True).start()
 
@@ -226,6 +232,8 @@ class Attempt:
         except Exception as error:
             log.exception("following %s failed", task.name)
             self._messages.put(error)
+        finally:
+            self.shop.sampler.forget(self.shop.folders.metrics(self.job.id, self.number, *task.key))
 
     def _follow(self, task: _Task, stream: Iterator[tuple[str, bytes]] | None) -> None:
         """Keep the output until the container has ended, then write down how."""

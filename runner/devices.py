@@ -35,6 +35,15 @@ class Machine:
     host_ip: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class GpuUsage:
+    """How busy one GPU is now, in percent of its time, and bytes of its memory that are in use."""
+
+    uuid: str
+    percent: int
+    memory: int
+
+
 def describe(*, cpus: int | None, memory_mb: int | None, host_ip: str | None) -> Machine:
     """Look at this machine; a value that is given is taken as it is.
 
@@ -100,6 +109,27 @@ def _find_gpus() -> tuple[tuple[Gpu, ...], str | None]:
     finally:
         pynvml.nvmlShutdown()
     return gpus, None if gpus else "NVML finds no NVIDIA GPU"
+
+
+def gpu_usage(uuids: tuple[str, ...]) -> tuple[GpuUsage, ...]:
+    """What NVML says of these GPUs now; those that it cannot read are left out."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ()
+    try:
+        return tuple(found for uuid in uuids if (found := _gpu_usage(uuid)))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu_usage(uuid: str) -> GpuUsage | None:
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        return GpuUsage(uuid=uuid, percent=pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+                        memory=pynvml.nvmlDeviceGetMemoryInfo(handle).used)
+    except pynvml.NVMLError:
+        return None
 
 
 def _why(error: Exception) -> str:

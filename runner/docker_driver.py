@@ -185,6 +185,16 @@ class DockerDriver:
                          exit_code=state["ExitCode"], oom_killed=state["OOMKilled"],
                          error=state.get("Error", ""), labels=found["Config"]["Labels"] or {})
 
+    def pid(self, container: str) -> int | None:
+        """The first process of a running container as this machine numbers it; else None."""
+        try:
+            with _translated("Looking at the container"):
+                return self._api.inspect_container(container)["State"]["Pid"] or None
+        except EngineError as error:
+            if isinstance(error.__cause__, docker_errors.NotFound):
+                return None
+            raise
+
     def own(self) -> list[tuple[str, str, dict[str, str]]]:
         """Id, name and labels of every container that this runner made."""
         with _translated("Listing containers"):

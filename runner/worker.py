@@ -17,10 +17,11 @@ from runner import spec as states
 from runner.artifacts import JobFolders, LogRecord, read_log, remove_tree
 from runner.attempt import LABEL_ATTEMPT, LABEL_JOB, STARTS_AT_ONCE, Attempt, Workshop
 from runner.config import Settings
-from runner.devices import Machine
+from runner.devices import Machine, gpu_usage
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
 from runner.job_store import Job, JobStore
+from runner.metrics import Sampler
 from runner.outcome import Decision
 from runner.scheduler import Capacity, Fit, explain, place, placement_from_json
 from runner.spec import Image, Input, JobSpec
@@ -57,9 +58,11 @@ class Worker:
         self.folders = JobFolders(settings.home / "jobs")
         self.progress: dict[str, Progress] = {}
         self._log_grew = threading.Condition()
+        self._sampler = Sampler(pid_of=driver.pid, gpu_usage=gpu_usage)
         self._workshop = Workshop(
             settings=settings, store=store, driver=driver, stager=stager, machine=machine,
-            folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), on_log=self._on_log)
+            folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
+            on_log=self._on_log)
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
         self._preparing: set[str] = set()
@@ -69,6 +72,7 @@ class Worker:
 
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
+        self._sampler.start()
         self._recover()
         threading.Thread(target=self._loop, name="worker", daemon=True).start()
 
@@ -76,6 +80,7 @@ class Worker:
         """Let go of everything; containers run on and are adopted at the next start."""
         self._is_closed.set()
         self._wake.set()
+        self._sampler.close()
         with self._lock:
             for attempt in self._running.values():
                 attempt.detach()
