@@ -9,11 +9,15 @@ from flask import Flask
 from registry import db
 from registry.accounts import Accounts
 from registry.catalog import Catalog
+from registry.changelog import Changelog
 from registry.config import PACKAGE, Settings
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.marks import Marks
+from registry.recommendation import Recommendation
+from registry.relations import Relations
 from registry.runner_client import RunnerClient
+from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 from registry.views import (
@@ -31,6 +35,7 @@ from registry.views import (
     sources,
     submit,
     text,
+    versions,
 )
 from registry.views.services import EXTENSION, Services
 
@@ -53,7 +58,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text):
         part.register(app)
-    for page in (feeds, marketplace, marks, submit, jobs, sources, settings, api_docs):
+    for page in (feeds, marketplace, versions, marks, submit, jobs, sources, settings, api_docs):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
@@ -75,4 +80,6 @@ def services_of(found: Settings) -> Services:
         feeds=Feeds(engine), marks=Marks(engine),
         search=SearchIndex(found.search_dir),
         shelves=Shelves(catalog, found.home / "shelves"),
+        changelog=Changelog(engine), recommendation=Recommendation(engine),
+        relations=Relations(engine, catalog), runs=Runs(engine, catalog),
         runner=RunnerClient(found.runner_url, found.runner_token))

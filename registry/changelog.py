@@ -28,12 +28,13 @@ class Versions:
     """A slice of a component's versions, newest first; entries are without their texts.
 
     `landmarks` are those beside the slice that a reader is led to: the one that lists show, and
-    the first of the same number where that moved.
+    the first of the same number where that moved. `has_before`: another came before the entry.
     """
 
     entries: tuple[Entry, ...]
     total: int
     landmarks: tuple[Entry, ...]
+    has_before: bool
 
 
 class Changelog:
@@ -52,7 +53,7 @@ class Changelog:
                 row.is_latest or entry.is_moved and _is_first(row, entry))]
             found = _entries(connection, select_light(user_id), {*wanted, *beside})
         return Versions(entries=tuple(found[id] for id in wanted if id in found),
-                        total=len(order),
+                        total=len(order), has_before=entry.id in _before(order),
                         landmarks=tuple(found[id] for id in beside if id in found))
 
     def before(self, entry: Entry, *, user_id: int | None) -> Entry | None:
@@ -116,4 +117,5 @@ def _entries(connection: sa.Connection, query: sa.Select[Any], ids: Collection[i
 
 def difference_of(before: Entry, after: Entry) -> Difference:
     """What changed between two versions, which were valid when they were recorded."""
-    return compare(parse(before.text), parse(after.text))
+    return compare(parse(before.text), parse(after.text),
+                   is_one_source=before.source_id == after.source_id)

@@ -47,8 +47,11 @@ class Difference:
     warning: str
 
 
-def compare(before: Component, after: Component) -> Difference:
-    """What changed from one version of a component to another."""
+def compare(before: Component, after: Component, *, is_one_source: bool = True) -> Difference:
+    """What changed from one version of a component to another.
+
+    Two sources count their versions each for itself: what their numbers promise is not compared.
+    """
     changes = changes_between(before.document, after.document)
     if not changes and before.text != after.text:
         changes = (Change(path="", area="writing", verdict=COSMETIC, sentence=(
@@ -56,7 +59,8 @@ def compare(before: Component, after: Component) -> Difference:
     verdict, step = verdict_of(changes), step_of(changes)
     return Difference(changes=changes, verdict=verdict, step=step,
                       suggested=next_version(before.version, step),
-                      warning=version_warning(before.version, after.version, changes))
+                      warning=version_warning(before.version, after.version, changes)
+                      if is_one_source else "")
 
 
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:

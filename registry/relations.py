@@ -218,7 +218,8 @@ def _is_version(each: Entry, entry: Entry) -> bool:
 
 
 def _as_yanked(entry: Entry) -> Entry:
-    return replace(entry, yanked=Mark(reason="", successor="", at=datetime.min))
+    return replace(entry, yanked=Mark(version=entry.version, reason="", successor="",
+                                      at=datetime.min))
 
 
 def _id(entry: Entry | None) -> int | None:

@@ -55,6 +55,13 @@ def uses_of(component: Component, path: str = "",
     return tuple(dict.fromkeys(found))
 
 
+def uses_of_item(item: Mapping[str, Any], path: str = "") -> tuple[Use, ...]:
+    """What one item of Component.prerequisites stands for; nothing where it is storage."""
+    if "reference" in item:
+        return tuple(_by_reference(item["reference"], item["type"] or ""))
+    return tuple(_by_uri(item, path)) if item["type"] in _KINDS else ()
+
+
 def plain_image(image: str) -> str:
     """`busybox` → `docker.io/library/busybox:latest`; a digest stands in for the tag."""
     image = image.strip().removeprefix("docker://")

@@ -15,6 +15,7 @@ from registry.views import (
     api_jobs,
     api_marks,
     api_publish,
+    api_relations,
     api_sources,
 )
 from registry.views.api_openapi import Access, Api, document
@@ -22,13 +23,15 @@ from registry.views.errors import API_PREFIX
 
 TITLE = "PAIShare"
 SECTIONS = {"components": "Components", "publish": "Publishing",
+            "relations": "What changed, what is used by whom",
             "marks": "What owners say about versions",
             "jobs": "Jobs", "sources": "Sources and the server",
             "dumps": "Dumps of the whole catalog", "account": "Account", "docs": "This document"}
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
-APIS = (api_components.api, api_marks.api, api_jobs.api, api_sources.api, api_dumps.api,
+APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_sources.api,
+        api_dumps.api,
         api_publish.api, api_account.api, api)
 
 

@@ -41,7 +41,7 @@ def submit_job(body: models.JobRequest) -> dict[str, Any]:
     user = auth.required_user()
     made = submissions.resolved(user, _submission(body))
     key = request.headers.get("Idempotency-Key", "")
-    job = services().runner.submit(made.spec, f"api/{user.id}/{key}" if key else None)
+    job = submissions.submit(user, made.spec, f"api/{user.id}/{key}" if key else None)
     return {**_with_url(job), "warnings": [problem.as_json() for problem in made.advice]}
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any, Mapping
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -14,13 +13,8 @@ from registry.hits import SORTS, Page
 from registry.query import around
 from registry.query_fields import FIELDS
 from registry.views.auth import viewer_id
-from registry.views.entries import (
-    choices_page,
-    component_of,
-    find_entry,
-    prerequisites_of,
-    versions_of,
-)
+from registry.views.component_page import component_page
+from registry.views.entries import choices_page, find_entry
 from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
 from registry.views.services import services
 
@@ -63,11 +57,7 @@ def show(type_name: str, rest: str) -> ResponseReturnValue:
         entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
-    component = component_of(entry)
-    return render_template(
-        "marketplace/show.html", entry=entry, component=component,
-        versions=versions_of(entry.type, entry.name, entry.source),
-        needed=prerequisites_of(component), tasks=[_task_facts(task) for task in component.tasks])
+    return render_template("marketplace/show.html", **component_page(entry))
 
 
 def entry_url(entry: Entry, endpoint: str = "marketplace.show") -> str:
@@ -89,16 +79,3 @@ def _page_number() -> int:
     text = request.args.get("page", "1")
     is_number = text.isascii() and text.isdigit() and len(text) < 7
     return max(1, min(int(text), MAX_PAGE)) if is_number else 1
-
-
-def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:
-    """One task in a table's words; a value may be a `$$name$$` still."""
-    resource = task.get("resource") or {}
-    each = resource.get("resourcePerInstance") or {}
-    ports = [f"{port.get('label')} ({port.get('portNumber', 1)})"
-             for port in resource.get("portList") or ()]
-    return {"role": task.get("role"), "instances": resource.get("instances", 1),
-            "cpu": each.get("cpu"), "memory": each.get("memoryMB"), "gpu": each.get("gpu"),
-            "ports": ", ".join(ports), "command": task.get("command") or (),
-            "needs": [(kind, task[kind]) for kind in ("dockerimage", "data", "script", "storage")
-                      if task.get(kind)]}

@@ -7,10 +7,14 @@ from flask import current_app
 
 from registry.accounts import Accounts
 from registry.catalog import Catalog
+from registry.changelog import Changelog
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.marks import Marks
+from registry.recommendation import Recommendation
+from registry.relations import Relations
 from registry.runner_client import RunnerClient
+from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 
@@ -23,12 +27,16 @@ class Services:
 
     accounts: Accounts
     catalog: Catalog
+    changelog: Changelog
     dumps: Dumps
     feeds: Feeds
     marks: Marks
     search: SearchIndex
     shelves: Shelves
+    recommendation: Recommendation
+    relations: Relations
     runner: RunnerClient
+    runs: Runs
 
 
 def services() -> Services:

@@ -45,6 +45,16 @@ def resolved(user: User, submission: Submission) -> Resolved:
     return found
 
 
+def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
+    """Hand a job to the runner, and count it; the same key is the same job, counted once.
+
+    Raises RunnerUnavailableError.
+    """
+    job = services().runner.submit(spec, key)
+    services().runs.note(job["id"], spec, user_id=user.id)
+    return job
+
+
 def fit_of(spec: JobSpec) -> dict[str, Any] | None:
     """Whether this machine can run it; None where the runner does not answer."""
     try:

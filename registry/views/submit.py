@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from registry.accounts import User
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, RunnerUnavailableError
-from registry.views import auth
+from registry.views import auth, submissions
 from registry.views.drafts import (
     PARAMETER,
     Check,
@@ -67,7 +67,7 @@ def submit() -> ResponseReturnValue:
     if action != "submit" or found.errors or found.spec is None:
         return _page(user, draft, found=found), 400 if found.errors else 200
     try:
-        job = services().runner.submit(found.spec, draft.idempotency_key(user))
+        job = submissions.submit(user, found.spec, draft.idempotency_key(user))
     except RunnerUnavailableError as error:
         return _page(user, draft, found=found, trouble=error.message), error.status
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)

@@ -65,4 +65,6 @@ def test_a_page_of_versions_knows_how_many_there_are_and_the_latest(market):
 
 def test_the_first_version_has_none_before_it(market):
     write(market, data("d"))
-    assert market.changelog.before(market.catalog.get("d"), user_id=None) is None
+    entry = market.catalog.get("d")
+    assert market.changelog.before(entry, user_id=None) is None
+    assert not market.changelog.versions(entry, limit=9, user_id=None).has_before

@@ -61,7 +61,7 @@ def test_every_version_has_its_page(web):
 
 def test_prerequisites_are_links_where_they_have_a_page(web):
     page = web.browser().get("/c/job/hello").text
-    assert '<a href="/c/data/points@1.0.0">points</a>' in page
+    assert '<a href="/c/data/points@1.0.0?source=examples">points</a>' in page
     assert "busybox:1" in page and "/c/dockerimage/busybox" not in page
 
 
