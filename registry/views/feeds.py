@@ -12,13 +12,13 @@ from flask import Blueprint, Response, request, url_for
 from registry.component import TYPES
 from registry.errors import NotFoundError
 from registry.feeds import News
+from registry.query import parse_query
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
 
 ATOM = "http://www.w3.org/2005/Atom"
 SINCE = 2026  # the year in which these ids begin, as RFC 4151 wants one
-MAX_QUERY = 200
 MAX_FOUND = 100
 EMPTY = datetime(1970, 1, 1)
 TITLES = {"published": "{} is published", "moved": "{} was changed without a new number",
@@ -54,14 +54,14 @@ def contributor(contributor: str) -> Response:
 
 @blueprint.get("/feed.atom")
 def query() -> Response:
-    text = request.args.get("q", "").strip()[:MAX_QUERY]
+    text = request.args.get("q", "").strip()
     types = tuple(name for name in request.args.getlist("type") if name in TYPES)
     page = url_for("marketplace.index", q=text or None, type=types[0] if types else None,
                    _external=True)
     if not text and not types:
         return _feed("Everything new", page, services().feeds.newest(user_id=viewer_id()))
-    found = services().search.search(text, types=types, page=1, page_size=MAX_FOUND,
-                                     user_id=viewer_id())
+    found = services().search.search(parse_query(text).clause, types=types, sort="updated",
+                                     page_size=MAX_FOUND, user_id=viewer_id())
     news = services().feeds.of_components(
         {(hit.source, hit.type, hit.name) for hit in found.hits}, user_id=viewer_id())
     return _feed(f"Components found by {text or ' '.join(types)}", page, news)

@@ -168,3 +168,15 @@ def test_a_token_opens_no_feed(web, happen):
     for answer in (web.browser().get(f"/feed.atom?token={token}&access_token={token}"),
                    web.browser().get("/feed.atom", headers={"Authorization": f"Bearer {token}"})):
         assert entries(answer, "id") == entries(plain, "id")
+
+
+def test_a_query_that_cannot_be_read_has_no_feed(web, happen):
+    answer = web.browser().get('/feed.atom?q="open')
+    assert answer.status_code == 400
+
+
+def test_filters_choose_for_a_feed_as_they_do_for_a_search(web, happen):
+    happen("published")
+    happen("published", name="points", type="data", minute=1)
+    assert entries(web.browser().get("/feed.atom?q=type:data+by:Ann"), "title") == [
+        ("data/points@1.0.0 is published",)]
