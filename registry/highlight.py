@@ -5,7 +5,8 @@ import re
 from functools import lru_cache
 from typing import Iterable, Iterator, Sequence
 
-from registry.query import Phrase, Query, Words
+from registry.clauses import Phrase, Words
+from registry.query import Query
 from registry.tokens import fold, query_words
 
 MAX_TERMS, MAX_LENGTH = 40, 64

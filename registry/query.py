@@ -4,76 +4,36 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass, replace
-from typing import Callable, Iterator, NoReturn
+from typing import Callable, NoReturn
 
+from registry.clauses import (
+    QUOTES,
+    All,
+    Any,
+    Clause,
+    Filter,
+    Not,
+    Phrase,
+    Words,
+    ends_finished,
+    filters_of,
+    leaves,
+    printed,
+    wanted,
+)
 from registry.errors import InvalidInputError, Problem
-from registry.query_fields import FIELDS, ValueProblem, comparisons, key_of, near_key
+from registry.query_fields import FIELDS, ValueProblem, key_of, near_key
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 20
 MAX_CLAUSES = 50
-SHOWN_BEFORE, SHOWN_AFTER = 40, 30
-KEYWORDS = ("AND", "OR", "NOT")
+SHOWN_BEFORE, SHOWN_AFTER, SHOWN_INSTEAD = 40, 30, 80
 _KEYWORD = re.compile(r'(AND|OR|NOT)(?=[\s()"]|$)')
 _FIELD = re.compile(r"([A-Za-z]+):")
 # What Chinese input methods and word processors write instead; each is one character, so that
 # places in the text stay what they are.
 _SAME = str.maketrans("“”„‟＂：（）－−", '"""""' ":()--")
-_QUOTES = '"“”„‟＂'
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(?!")')
-_UNPLAIN = re.compile(rf"[\s()（）{_QUOTES}]|^//")
-
-
-@dataclass(frozen=True)
-class Words:
-    """One word as it was typed; `is_last`: the end of the query, which may be unfinished."""
-
-    text: str
-    is_last: bool = False
-
-
-@dataclass(frozen=True)
-class Phrase:
-    """Words that stand beside each other, in this order."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Filter:
-    """`field:value`; `operator` is one of `=`, `<`, `<=`, `>`, `>=`.
-
-    `field` is a key of FIELDS. `value` is the text as it was typed, without its quotes; of a
-    number its digits, of a date the day as `2026-01-31`.
-    """
-
-    field: str
-    operator: str
-    value: str
-
-
-@dataclass(frozen=True)
-class Not:
-    """What must not be there."""
-
-    clause: Words | Phrase | Filter | Not | All | Any
-
-
-@dataclass(frozen=True)
-class All:
-    """Every one of these; none at all: everything. Holds no All itself."""
-
-    clauses: tuple[Clause, ...]
-
-
-@dataclass(frozen=True)
-class Any:
-    """One of these at least; two or more. Holds no Any itself."""
-
-    clauses: tuple[Clause, ...]
-
-
-Clause = Words | Phrase | Filter | Not | All | Any
 
 
 class QueryError(InvalidInputError):
@@ -85,7 +45,8 @@ class QueryError(InvalidInputError):
     code = "InvalidQuery"
 
     def __init__(self, message: str, position: int, instead: str = "") -> None:
-        super().__init__(message, [Problem(message=message, path="q", line=1,
+        advice = f" Write `{instead}`." if 0 < len(instead) <= SHOWN_INSTEAD else ""
+        super().__init__(message, [Problem(message=f"{message}{advice}", path="q", line=1,
                                            column=position + 1)])
         self.position = position
         self.instead = instead
@@ -99,16 +60,12 @@ class Query:
     text: str = ""
 
     def __str__(self) -> str:
-        return _printed(self.clause) + (" " if _ends_finished(self.clause) else "")
+        return printed(self.clause) + (" " if ends_finished(self.clause) else "")
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
         """What must hold, each for itself."""
         return self.clause.clauses if isinstance(self.clause, All) else (self.clause,)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.clauses
 
     @property
     def has_all_versions(self) -> bool:
@@ -123,7 +80,7 @@ class Query:
     @property
     def wanted(self) -> tuple[Words | Phrase, ...]:
         """Every word and phrase that may be found; not what is excluded."""
-        return tuple(_wanted(self.clause))
+        return tuple(wanted(self.clause))
 
     def with_filter(self, field: str, value: str) -> Query:
         """The query narrowed by `field:value`; what may be unfinished stays the end."""
@@ -159,13 +116,8 @@ def parse_query(text: str) -> Query:
         return Query(_Parser(text).parse(), text)
     except QueryError as error:
         if error.instead and not _is_readable(error.instead):
-            error.instead = ""
+            raise QueryError(error.message, error.position) from error
         raise
-
-
-def filters_of(field: str, value: str) -> tuple[Filter, ...]:
-    """What `field:value` asks for, all of which must hold; raises ValueProblem."""
-    return tuple(Filter(field, *each) for each in comparisons(field, value))
 
 
 def around(text: str, position: int) -> tuple[str, str]:
@@ -201,7 +153,7 @@ class _Parser:
             self._fail("There is no `(` for this `)`.", self._at,
                        self._text[:self._at] + self._text[self._at + 1:])
         top = clause.clauses if isinstance(clause, All) else (clause,)
-        if any(_ALL_VERSIONS in _leaves(each) for each in top if each != _ALL_VERSIONS):
+        if any(_ALL_VERSIONS in leaves(each) for each in top if each != _ALL_VERSIONS):
             self._fail("`versions:all` holds for the whole query. Write it outside of OR, of "
                        "parentheses and without a `-`.", self._versions_at)
         return clause
@@ -339,7 +291,7 @@ class _Parser:
             self._fail("This quote is never closed.", self._at, f'{self._text.rstrip()}"')
         start, self._at = self._at, match.end()
         typed = self._typed[match.start(1):match.end(1)]
-        text = " ".join(re.sub(rf"([{_QUOTES}])[{_QUOTES}]", r"\1", typed).split())
+        text = " ".join(re.sub(rf"([{QUOTES}])[{QUOTES}]", r"\1", typed).split())
         if not text:
             self._fail("There is nothing between these quotes.", start)
         return text
@@ -395,66 +347,3 @@ def _together(kind: type[All] | type[Any], found: list[Clause]) -> Clause:
     flat = tuple(each for clause in found
                  for each in (clause.clauses if isinstance(clause, kind) else (clause,)))
     return flat[0] if len(flat) == 1 else kind(flat)
-
-
-def _leaves(clause: Clause) -> Iterator[Words | Phrase | Filter]:
-    if isinstance(clause, (Words, Phrase, Filter)):
-        yield clause
-    for each in (clause.clause,) if isinstance(clause, Not) else getattr(clause, "clauses", ()):
-        yield from _leaves(each)
-
-
-def _wanted(clause: Clause) -> Iterator[Words | Phrase]:
-    if isinstance(clause, (Words, Phrase)):
-        yield clause
-    elif isinstance(clause, (All, Any)):
-        for each in clause.clauses:
-            yield from _wanted(each)
-
-
-def _ends_finished(clause: Clause) -> bool:
-    """Whether the text ends in a word that is not unfinished, which a space must say."""
-    if isinstance(clause, (All, Any)):
-        return bool(clause.clauses) and _ends_finished(clause.clauses[-1])
-    return isinstance(clause, Words) and not clause.is_last
-
-
-def _printed(clause: Clause, is_end: bool = True) -> str:
-    """The text of a clause; `is_end`: it ends the query, so an unfinished word needs no `*`."""
-    if isinstance(clause, Words):
-        needs_star = clause.is_last and not (is_end and clause.text not in KEYWORDS)
-        return clause.text + "*" * needs_star
-    if isinstance(clause, Phrase):
-        return _in_quotes(clause.text)
-    if isinstance(clause, Filter):
-        return clause_text(clause)
-    if isinstance(clause, Not):
-        needs_group = isinstance(clause.clause, (Not, All, Any))
-        inner = _printed(clause.clause, is_end=False)
-        return f"-({inner})" if needs_group else f"-{inner}"
-    *rest, last = clause.clauses or (None,)
-    if last is None:
-        return ""
-    parts = [*(_part(clause, each, False) for each in rest), _part(clause, last, is_end)]
-    return (" " if isinstance(clause, All) else " OR ").join(parts)
-
-
-def _part(parent: All | Any, clause: Clause, is_end: bool) -> str:
-    is_grouped = isinstance(parent, Any) and isinstance(clause, All)
-    text = _printed(clause, is_end and not is_grouped)
-    return f"({text})" if is_grouped else text
-
-
-def clause_text(clause: Clause) -> str:
-    """One clause as it is typed."""
-    if not isinstance(clause, Filter):
-        return _printed(clause)
-    is_compared = FIELDS[clause.field].kind != "text"
-    sign = clause.operator if is_compared and clause.operator != "=" else ""
-    is_plain = not _UNPLAIN.search(clause.value)
-    return f"{clause.field}:{sign}{clause.value if is_plain else _in_quotes(clause.value)}"
-
-
-def _in_quotes(text: str) -> str:
-    doubled = re.sub(rf"([{_QUOTES}])", r"\1\1", text)
-    return f'"{doubled}"'

@@ -7,11 +7,13 @@ import click
 from rich.cells import cell_len
 
 from registry.api_client import ApiClient
+from registry.clauses import Filter, clause_text
 from registry.commands.options import api_command
 from registry.component_rules import TYPES
+from registry.error_text import printable
 from registry.errors import InvalidInputError
 from registry.hits import SORTS
-from registry.query import Filter, around, clause_text
+from registry.query import around
 from registry.terminal import Terminal, first_sentence
 
 ALL_VERSIONS = "versions:all"
@@ -39,9 +41,9 @@ def search(client: ApiClient, terminal: Terminal, query: tuple[str, ...], types:
            sort: str, all_versions: bool, is_counting: bool, page: int, page_size: int) -> None:
     """Find components by words and filters.
 
-    "phrases", -without and OR work, too. `cifar10` finds tensorflow_cifar10. Filters are such as type:job, by:openpai, 'gpu:<=4' or
-    'updated:>2026-01-01'; what holds quotes, parentheses, < or > goes into single quotes. Without
-    words, every component is listed.
+    "phrases", -without and OR work, too. `cifar10` finds tensorflow_cifar10. Filters are such as
+    type:job, by:openpai, 'gpu:<=4' or 'updated:>2026-01-01'; what holds quotes, parentheses, < or >
+    goes into single quotes. Without words, every component is listed.
     """
     words = _checked(query)
     text = " ".join((ALL_VERSIONS, *words) if all_versions else words)
@@ -69,11 +71,13 @@ def _checked(query: tuple[str, ...]) -> tuple[str, ...]:
 
 def _refusal(error: InvalidInputError, text: str) -> Exception:
     """The error with the query and a caret under the place."""
-    columns = [problem.column for problem in error.problems if problem.path == "q"]
-    if not columns or not columns[0]:
-        return error
-    before, after = around(text, columns[0] - 1)
-    return QueryRefused(f"{error.message}\n  {before}{after}\n  {' ' * cell_len(before)}^")
+    for problem in error.problems:
+        if problem.path == "q" and problem.column:
+            before, after = around(text, problem.column - 1)
+            lines = (printable(problem.message), f"  {before}{after}",
+                     f"  {' ' * cell_len(before)}^")
+            return QueryRefused("\n".join(lines))
+    return error
 
 
 def _counts(facets: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, str]]:

@@ -8,9 +8,10 @@ from typing import Callable, Sequence
 from flask import url_for
 from markupsafe import Markup, escape
 
+from registry.clauses import Filter, clause_text, filters_of
 from registry.highlight import pieces, terms_of
 from registry.hits import SORTS, Completion, Hit, Page
-from registry.query import Filter, Query, QueryError, clause_text, filters_of, parse_query
+from registry.query import Query, QueryError, parse_query
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import breakable

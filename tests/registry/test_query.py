@@ -3,18 +3,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from registry.query import (
-    MAX_DEPTH,
-    All,
-    Any,
-    Filter,
-    Not,
-    Phrase,
-    Query,
-    QueryError,
-    Words,
-    parse_query,
-)
+from registry.clauses import All, Any, Filter, Not, Phrase, Words
+from registry.query import MAX_DEPTH, Query, QueryError, parse_query
 from registry.query_fields import FIELDS
 
 PIECES = ["a", "tensorflow_cifar10", "训练", '"', '""', '"a b"', "(", ")", "OR", "AND", "NOT", "-",
@@ -83,6 +73,10 @@ def test_what_only_looks_like_syntax_is_a_word(text):
     assert isinstance(asked, Words) and asked.text == text
 
 
+def says_with(message, instead):
+    return f"{message} Write `{instead}`." if instead else message
+
+
 @pytest.mark.parametrize("text, position, says, instead", [
     ('cifar "two words', 6, "never closed", 'cifar "two words"'),
     ("(a OR b", 0, "has no `)`", "(a OR b)"),
@@ -115,7 +109,9 @@ def test_an_error_has_its_place_and_what_to_write_instead(text, position, says, 
         parse_query(text)
     assert says in caught.value.message
     assert (caught.value.position, caught.value.instead) == (position, instead)
-    assert caught.value.problems[0].column == position + 1
+    problem, = caught.value.problems
+    assert problem.column == position + 1
+    assert problem.message == says_with(caught.value.message, instead)
     assert not instead or parse_query(instead)
 
 
@@ -126,6 +122,8 @@ def test_an_error_has_its_place_and_what_to_write_instead(text, position, says, 
 @example("**")
 @example('by:"a”b"')
 @example("type：")
+@example("NOT --gpus")
+@example("NOT －")
 def test_any_text_is_read_or_refused_at_a_place_within_it(text):
     try:
         query = parse_query(text)
