@@ -126,7 +126,7 @@ def read(name: str, place: Place) -> dict[str, float]:
 
 def apart(task: str, name: str, place: Place) -> dict[str, float]:
     done = subprocess.run([sys.executable, "-m", "bench.search", "--task", task, name,
-                           str(place.folder)], check=True, capture_output=True, text=True)
+                           str(place.folder)], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
