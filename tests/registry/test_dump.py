@@ -11,17 +11,25 @@ from datetime import datetime, timedelta
 import pytest
 
 from registry import db, home, restore
+from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.component import parse
 from registry.config import Settings
 from registry.dump import Dumps, catalog_hash
-from registry.errors import ConflictError, ForbiddenError, InvalidInputError, RegistryError
+from registry.errors import (
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidInputError,
+    RegistryError,
+)
+from registry.marks import Marks
 from registry.resolver import resolve
 from registry.search import SearchIndex
 from registry.signing import SigningKey
 from registry.sync import Sync
 from tests.registry.marketplace import Marketplace, data, image
-from tests.registry.repository import Repository
+from tests.registry.repository import Repository, git
 
 JOB = """\
 type: job
@@ -104,7 +112,10 @@ def origin(tmp_path_factory):
         connection.execute(db.runs.insert().values(**place, version="1.0.0", job_id="7",
                                                    user_id=1))
     market.close()
-    return Home(folder / "home")
+    shutil.rmtree(folder / "home" / "search")  # rows were added behind the outbox
+    found = Home(folder / "home")
+    found.sync.index()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +151,23 @@ def test_the_same_catalog_gives_the_same_bytes_there_and_here(origin, dump, tmp_
     assert (tmp_path / "twin.tar.gz").read_bytes() == dump.read_bytes()
 
 
+def test_postgresql_takes_a_dump_of_sqlite_and_gives_the_same_bytes(origin, dump, tmp_path,
+                                                                   postgresql):
+    url = postgresql.new_database()
+    settings = Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin"),
+                                      "PAISHARE_DATABASE_URL": url})
+    restore.restore(settings, dump, public_key=None)
+    shutil.copy(origin.settings.home / "dump.key", tmp_path / "twin" / "dump.key")
+    engine = db.create_engine(url)
+    catalog = Catalog(engine, settings.git_dir)
+    Dumps(engine, catalog, settings.home).export(tmp_path / "again.tar.gz")
+    assert (tmp_path / "again.tar.gz").read_bytes() == dump.read_bytes()
+    (tmp_path / "more").mkdir()
+    assert catalog.add_source(str(tmp_path / "more"), name="more", owner_id=None).id == 2
+    engine.dispose()
+    postgresql.drop(url)
+
+
 def test_a_dump_is_a_plain_tar_that_says_what_it_holds(dump):
     with tarfile.open(dump) as archive:
         manifest = json.load(archive.extractfile("manifest.json"))
@@ -173,6 +201,33 @@ def test_a_home_that_was_imported_keeps_its_bundled_source(origin, dump, tmp_pat
     assert home.prepare(settings)
     assert [(each.name, each.location) for each in Home(tmp_path / "twin").catalog.sources()] == [
         (home.BUNDLED, "/gone")]
+
+
+def test_what_was_purged_is_in_no_dump_and_stays_gone_elsewhere(tmp_path):
+    repository = Repository(tmp_path / "examples")
+    repository.commit({"data/points.yaml": data("points", description="A secret.")})
+    repository.commit({"data/points.yaml": data("points", "1.1.0")})
+    market = Marketplace(tmp_path / "home")
+    market.add(repository.path, "examples")
+    market.run()
+    admin = Accounts(market.engine).create_user("admin", "correct horse", is_admin=True)
+    Marks(market.engine).purge(market.catalog.get("data/points@1.0.0"), reason="By law.",
+                               user_id=admin.id)
+    blob = git(repository.path, "rev-parse", "HEAD~1:data/points.yaml")
+    Home(tmp_path / "home").dumps.export(tmp_path / "dump")
+    market.close()
+    restore.restore(settings_of(tmp_path / "twin"), tmp_path / "dump", public_key=None)
+    twin = Home(tmp_path / "twin")
+    assert b"A secret." not in gzip.decompress((tmp_path / "dump").read_bytes())
+    objects = git(tmp_path / "twin" / "git" / "1.git", "cat-file", "--batch-check",
+                  "--batch-all-objects")
+    assert blob not in objects and "blob" in objects
+    for _ in range(2):
+        with pytest.raises(GoneError, match="By law"):
+            twin.catalog.get("data/points@1.0.0")
+        report, = twin.sync.run_once()
+        assert report.error is None
+    assert twin.catalog.get("data/points").version == "1.1.0"
 
 
 # --- dumps that are not sound --------------------------------------------------------------------
