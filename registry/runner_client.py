@@ -112,6 +112,10 @@ class RunnerClient:
         return self._download((*_task(id_, attempt, role, index), "log", "raw"),
                               {"stream": stream})
 
+    def metrics(self, id_: str, attempt: int, role: str, index: int) -> list[dict[str, Any]]:
+        """What a task used while it ran, oldest sample first."""
+        return self._json("GET", (*_task(id_, attempt, role, index), "metrics"))["samples"]
+
     def artifacts(self, id_: str) -> list[dict[str, Any]]:
         return self._json("GET", ("jobs", id_, "artifacts"))["artifacts"]
 

@@ -97,6 +97,16 @@ def read_raw_log(job_id: str, query: models.TaskQuery) -> Response:
     return log_response(task, query.stream)
 
 
+@api.route("GET", "/jobs/<job_id>/metrics", query=models.OneTask, result=models.Metrics,
+           errors=(404, 503))
+def read_metrics(job_id: str, query: models.OneTask) -> dict[str, Any]:
+    """CPU time, memory, disk, network and GPUs of a task, sampled while it ran."""
+    job = job_of(auth.required_user(), job_id)
+    task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
+    samples = services().runner.metrics(*task.place) if task.is_started else []
+    return {"samples": samples, "attempt": task.attempt, "role": task.role, "index": task.index}
+
+
 @api.route("GET", "/jobs/<job_id>/artifacts", result=models.Artifacts, errors=(404, 503))
 def list_artifacts(job_id: str) -> dict[str, Any]:
     """Every file that the tasks left in their output folders."""

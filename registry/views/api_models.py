@@ -196,6 +196,34 @@ class Progress(Answer):
     total: int | None
 
 
+class GpuUse(Answer):
+    uuid: str
+    percent: int
+    memory: int = Field(description="Bytes in use.")
+
+
+class Sample(Answer):
+    """What a task used up to one moment."""
+
+    time: float = Field(description="Seconds since 1970, UTC.")
+    cpu_s: float = Field(description="Seconds of CPU time since the start.")
+    memory: int = Field(description="Bytes, without what the kernel could drop at once.")
+    peak_memory: int = Field(description="The most bytes at any look so far.")
+    read: int = Field(description="Bytes read from disks since the start.")
+    written: int = Field(description="Bytes written to disks since the start.")
+    received: int | None = Field(
+        description="Bytes since the start; null where the task shares the machine's network.")
+    sent: int | None
+    gpus: list[GpuUse]
+
+
+class Metrics(Answer):
+    attempt: int
+    role: str
+    index: int
+    samples: list[Sample] = Field(description="Oldest first, at most a few hundred.")
+
+
 class Task(Answer):
     role: str
     index: int
@@ -209,6 +237,7 @@ class Task(Answer):
     started_at: datetime | None
     finished_at: datetime | None
     container: str | None
+    usage: Sample | None = Field(description="The newest sample; null where none was taken.")
 
 
 class Attempt(Answer):
@@ -240,10 +269,13 @@ class JobPage(Answer):
     next: str | None = Field(description="For `before`; null on the last page.")
 
 
-class TaskQuery(Given):
+class OneTask(Given):
     role: str = Field(default="", description="Empty: the first task role.")
     index: int = Field(default=0, ge=0, le=100_000)
     attempt: int = Field(default=0, ge=0, le=1_000_000, description="0: the newest.")
+
+
+class TaskQuery(OneTask):
     stream: Stream = Field(default="", description="Empty: both, in order.")
 
 

@@ -21,6 +21,7 @@ class FakeRunner:
         self.keys: dict[str, str] = {}
         self.logs: dict[tuple, list[dict]] = {}
         self.files: dict[tuple, bytes] = {}
+        self.samples: dict[tuple, list[dict]] = {}
         self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
         self.token: str | None = None
         self._server = _Server(str(self.path), _Handler)
@@ -60,7 +61,8 @@ class FakeRunner:
                   "ports": {port["label"]: [20000 + at for at in range(port["count"])]
                             for port in role["ports"]},
                   "gpus": [], "exit_code": None, "exit_text": "", "oom_killed": False,
-                  "started_at": NOW, "finished_at": None, "container": "0123456789ab"}
+                  "started_at": NOW, "finished_at": None, "container": "0123456789ab",
+                  "usage": None}
                  for role in job["spec"]["task_roles"] for index in range(role["instances"])]
         job["attempts"].append({"number": len(job["attempts"]) + 1, "state": "RUNNING",
                                 "cause": "none", "reason": "", "started_at": NOW,
@@ -147,6 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
                     for key, content in runner.files.items() if key[0] == id_]})
             case "GET", ["jobs", id_, "artifacts", attempt, role, index, *path]:
                 self._bytes(runner.files[(id_, int(attempt), role, int(index), "/".join(path))])
+            case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "metrics"]:
+                self._json({"samples": runner.samples[id_, int(attempt), role, int(index)]})
             case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "log", *raw]:
                 self._log(runner, (id_, int(attempt), role, int(index)), query, bool(raw))
             case _:

@@ -33,6 +33,19 @@ def test_a_running_job_shows_tasks_with_address_ports_and_log(web, ann):
     assert 'data-offset="2"' in page.text
 
 
+def test_a_task_shows_what_it_used_and_the_api_every_sample(web, ann):
+    web.runner.start(JOB)
+    assert ann.get(f"/api/v3/jobs/{JOB}/metrics").status_code == 404
+    sample = {"time": 1.0, "cpu_s": 12.34, "memory": 40, "peak_memory": 64_200_000, "read": 0,
+              "written": 0, "received": None, "sent": None, "gpus": []}
+    web.runner.samples[JOB, 1, "main", 0] = [sample]
+    web.runner.jobs[JOB]["attempts"][0]["tasks"][0]["usage"] = sample
+    page = text_of(ann.get(f"/jobs/{JOB}"))
+    assert "CPU time" in page and "12.3 s" in page and "64.2 MB" in page
+    assert ann.get(f"/api/v3/jobs/{JOB}/metrics").json == {
+        "attempt": 1, "role": "main", "index": 0, "samples": [sample]}
+
+
 def test_a_failed_job_says_why_and_offers_no_stop(web, ann):
     web.runner.start(JOB)
     web.runner.end(JOB, "FAILED", "Task main-0 ran out of memory.", 137)
@@ -127,11 +140,12 @@ def test_the_list_is_filtered_by_state_and_paged(web, ann):
 def test_the_job_of_another_is_not_there_except_for_an_admin(web, ann, user, status):
     web.runner.start(JOB)
     web.runner.leave(JOB, "x.txt", b"x")
+    web.runner.samples[JOB, 1, "main", 0] = []
     other = web.browser(user)
     for path in (f"/jobs/{JOB}", f"/jobs/{JOB}/live", f"/api/v3/jobs/{JOB}",
                  f"/api/v3/jobs/{JOB}/log", f"/api/v3/jobs/{JOB}/log/raw",
                  f"/api/v3/jobs/{JOB}/artifacts",
-                 f"/api/v3/jobs/{JOB}/artifacts/1/main/0/x.txt"):
+                 f"/api/v3/jobs/{JOB}/metrics", f"/api/v3/jobs/{JOB}/artifacts/1/main/0/x.txt"):
         assert other.get(path).status_code == status
     answer = other.post(f"/jobs/{JOB}/stop")
     assert (answer.status_code == 303) is (status == 200)
