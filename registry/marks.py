@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Iterator
 
@@ -88,20 +88,23 @@ class Marks:
             _tell(connection, subject, "restored", f"No longer {kind}.")
 
     def purge(self, entry: Entry, *, reason: str, user_id: int) -> None:
-        """Delete the text of one version for good, so that no sync takes it in again.
+        """Delete the bytes of one version for good, so that no sync takes them in again.
 
-        Its bytes leave the store with the sync that this asks for.
+        Other versions that a tag gives to the same bytes go with it. The store loses them with
+        the sync that this asks for.
         """
         subject, reason = Subject.of(entry), checked_reason(reason)
         with self._changing(subject) as connection:
-            if not connection.execute(versions.delete().where(
-                    versions.c.id == entry.id)).rowcount:
+            is_gone = *_is_about(subject, versions), versions.c.blob == entry.blob
+            names = list(connection.scalars(sa.select(versions.c.version).where(*is_gone)))
+            if not names:
                 raise NotFoundError(f"{subject} was deleted meanwhile.")
-            connection.execute(purges.insert().values(
-                source_id=subject.source_id, type=subject.type, name=subject.name,
-                version=subject.version, blob=entry.blob, reason=reason, user_id=user_id,
-                created_at=_now()))
-            _tell(connection, subject, "purged", reason)
+            connection.execute(versions.delete().where(*is_gone))
+            for each in (replace(subject, version=version) for version in names):
+                connection.execute(purges.insert().values(
+                    **asdict(each), blob=entry.blob, reason=reason, user_id=user_id,
+                    created_at=_now()))
+                _tell(connection, each, "purged", reason)
             connection.execute(sources.update().where(sources.c.id == subject.source_id)
                                .values(sync_requested_at=_now()))
 
@@ -155,15 +158,13 @@ def _put(connection: sa.Connection, subject: Subject, kind: str, reason: str, su
     connection.execute(marks.delete().where(
         *_is_about(subject, marks), marks.c.version == subject.version, marks.c.kind == kind))
     connection.execute(marks.insert().values(
-        source_id=subject.source_id, type=subject.type, name=subject.name,
-        version=subject.version, kind=kind, reason=reason, successor=successor, user_id=user_id,
+        **asdict(subject), kind=kind, reason=reason, successor=successor, user_id=user_id,
         created_at=_now()))
 
 
 def _tell(connection: sa.Connection, subject: Subject, kind: str, detail: str) -> None:
     connection.execute(events.insert().values(
-        at=_now(), source_id=subject.source_id, kind=kind, type=subject.type, name=subject.name,
-        version=subject.version, detail=detail))
+        at=_now(), kind=kind, **asdict(subject), detail=detail))
 
 
 def _choose_latest(connection: sa.Connection, subject: Subject) -> None:
