@@ -215,8 +215,10 @@ class Judge:
         if made.type == "dockerimage" or self._random.random() < 0.5:
             short = made.image.partition("/")[2]
             text = self._random.choice((made.image, made.image, short, f"image:{short}"))
-            return self._judged(kind, text, words=text.removeprefix("image:"), grade=_has_image(
-                made.image))
+            if text.startswith("image:"):  # a filter asks for no order
+                return self._judged(kind, text, words=short, grade=lambda each: 3 * (
+                    each.image == made.image and each.type in ("dockerimage", "job")))
+            return self._judged(kind, text, _has_image(made.image))
         text = self._random.choice((made.data_uri, made.data_uri.rpartition("/")[2],
                                     made.data_uri.removeprefix("https://")))
         return self._judged(kind, text, _has_data(made.data_uri))
