@@ -22,7 +22,7 @@ from registry.views.entries import (
     versions_of,
 )
 from registry.views.errors import API_PREFIX
-from registry.views.finding import completions
+from registry.views.finding import completions, suggestions
 from registry.views.services import services
 
 COMPLETIONS_KEPT_S = 60
@@ -44,7 +44,7 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
     return {"total": page.total, "page": page.page, "page_size": page.page_size,
             "facets": {field: [{"value": value, "count": count} for value, count in found.items()]
                        for field, found in page.facets.items()},
-            "suggestions": [asked.with_words(words).text.strip() for words in page.suggestions],
+            "suggestions": suggestions(asked, page),
             "is_ready": page.is_ready,
             "components": [_hit_json(hit, terms) for hit in page.hits]}
 

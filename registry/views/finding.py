@@ -12,6 +12,7 @@ from registry.clauses import Filter, clause_text, filters_of
 from registry.highlight import pieces, terms_of
 from registry.hits import SORTS, Completion, Hit, Page
 from registry.query import Query, QueryError, parse_query
+from registry.tokens import squash
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import breakable
@@ -79,10 +80,7 @@ class Finding:
         return replace(self, query=replace(self.query, text=text), number=1).url
 
     def suggestions(self, page: Page) -> list[Link]:
-        """The query with other words, under the same filters."""
-        found = map(self.query.with_words, page.suggestions)
-        return [Link(text=query.text.strip(), url=self.asking(query.text.strip()))
-                for query in found]
+        return [Link(text=text, url=self.asking(text)) for text in suggestions(self.query, page)]
 
     @property
     def sorts(self) -> list[Link]:
@@ -178,6 +176,17 @@ class Marker:
 def _breakable(piece: str) -> Markup:
     """A piece of a name, which the next piece may follow on another line."""
     return breakable(piece) + (Markup("<wbr>") if piece[-1] in "_.-" else "")
+
+
+def suggestions(query: Query, page: Page) -> list[str]:
+    """Queries that may be meant: with other words, spelled as names are, under the same filters."""
+    return [query.with_words(_as_named(words)).text.strip() for words in page.suggestions]
+
+
+def _as_named(words: str) -> str:
+    """The name that these words are, with its separators; the words where they are none."""
+    near = services().search.nearest(words, user_id=viewer_id())
+    return next((name for name in near if squash(name) == squash(words)), words)
 
 
 def completions(text: str, limit: int) -> list[Completion]:

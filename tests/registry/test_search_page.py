@@ -8,6 +8,7 @@ import pytest
 from registry.hits import Hit, Page
 from registry.query import parse_query
 from registry.views.finding import Finding, Marker
+from tests.fakes.web_home import POINTS, write_repository
 
 
 @pytest.fixture
@@ -70,6 +71,15 @@ def test_what_may_be_meant_keeps_the_filters(app):
     page = Page(page=1, page_size=24, suggestions=("digits",))
     link, = finding.suggestions(page)
     assert link.text == 'type:job -"old one" digits' and query_of(link.url)["q"] == [link.text]
+
+
+def test_a_name_that_may_be_meant_is_spelled_as_it_is(web):
+    origin = web.home.parent / "second"
+    write_repository(origin, {"data/hand_written.yaml": POINTS.replace("points", "hand_written")})
+    web.services.catalog.add_source(str(origin), name="second", owner_id=None)
+    web.sync()
+    answer = web.browser().get("/?q=hxxd_written")
+    assert "Did you mean" in answer.text and ">hand_written</a>?" in answer.text
 
 
 def test_a_page_that_is_not_there_names_the_nearest_and_offers_a_search(web):
