@@ -79,7 +79,7 @@ def test_a_name_that_may_be_meant_is_spelled_as_it_is(web):
     web.services.catalog.add_source(str(origin), name="second", owner_id=None)
     web.sync()
     answer = web.browser().get("/?q=hxxd_written")
-    assert "Did you mean" in answer.text and ">hand_written</a>?" in answer.text
+    assert "Did you mean" in answer.text and ">hand_written</a>" in answer.text
 
 
 def test_a_page_that_is_not_there_names_the_nearest_and_offers_a_search(web):
