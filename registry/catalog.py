@@ -17,7 +17,7 @@ from registry.entry import Entry, entry_of, newest_first, problems_of, select_en
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.git_store import GitStore
 from registry.reference import Reference
-from registry.source import LOCAL, Source
+from registry.source import LOCAL, Source, check_tag_prefix, checked_sub_paths
 from registry.versions import FileProblem
 
 _SOURCE_NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
@@ -96,13 +96,17 @@ class Catalog:
                                 difflib.get_close_matches(name, found))
         return found[name]
 
-    def add_source(self, location: str, *, name: str | None, owner_id: int | None) -> Source:
+    def add_source(self, location: str, *, name: str | None, owner_id: int | None,
+                   sub_paths: Sequence[str] = (), tag_prefix: str | None = None) -> Source:
         """Have a folder indexed: one in a Git working tree, a bare repository, or a plain one.
 
-        `name` None: the folder's own. `owner_id` None: the bundled source. Raises
-        InvalidInputError for a place or name that cannot be, ConflictError for one that is taken.
+        `name` None: the folder's own. `owner_id` None: the bundled source. `sub_paths` empty:
+        components are looked for everywhere. `tag_prefix` None: tags are not read. Raises
+        InvalidInputError for what cannot be, ConflictError for a place or name that is taken.
         """
         folder = _folder(location)
+        sub_paths = checked_sub_paths(sub_paths)
+        check_tag_prefix(tag_prefix)
         name = name or _SOURCE_NAME_BREAKS.sub("-", folder.name.removesuffix(".git")).strip("-.")
         if not _SOURCE_NAME.fullmatch(name):
             raise InvalidInputError(
@@ -114,7 +118,8 @@ class Catalog:
                                     f"{source.location}. Choose another name, or remove that one.")
         now = _now()
         row = {"name": name, "kind": LOCAL, "location": str(folder), "owner_id": owner_id,
-               "commits": 0, "created_at": now, "sync_requested_at": now}
+               "commits": 0, "created_at": now, "sync_requested_at": now,
+               "sub_paths": list(sub_paths), "tag_prefix": tag_prefix}
         try:
             with self._engine.begin() as connection:
                 connection.execute(sources.insert().values(row))
@@ -152,6 +157,17 @@ class Catalog:
                 file_problems.c.source_id == source_id).order_by(file_problems.c.path))
             return [FileProblem(path=row.path, commit=row.commit,
                                 problems=problems_of(row.problems)) for row in rows]
+
+    def warnings(self, source_id: int) -> list[FileProblem]:
+        """Every component at the head of a source that could be better written, and how."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(
+                versions.c.head_path, versions.c.commit, versions.c.warnings).where(
+                    versions.c.source_id == source_id,
+                    versions.c.head_path.is_not(None)).order_by(versions.c.head_path))
+            return [FileProblem(path=row.head_path, commit=row.commit,
+                                problems=problems_of(row.warnings))
+                    for row in rows if row.warnings]
 
     def store(self, source_id: int) -> GitStore:
         return GitStore(self._git_dir / f"{source_id}.git")

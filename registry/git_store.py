@@ -10,7 +10,7 @@ import tempfile
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, Callable, Container, Iterator, Mapping, Sequence
+from typing import BinaryIO, Callable, Collection, Container, Iterator, Mapping, Sequence
 
 from dulwich import errors as git_errors
 from dulwich.file import FileLocked
@@ -19,7 +19,7 @@ from dulwich.objects import Commit as GitCommit
 from dulwich.objects import ObjectID
 from dulwich.objects import Tag as GitTag
 from dulwich.objects import Tree, parse_tree
-from dulwich.pack import generate_unpacked_objects, write_pack_data
+from dulwich.pack import Pack, generate_unpacked_objects, write_pack_data
 from dulwich.refs import Ref
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
@@ -165,14 +165,14 @@ class GitStore:
             if packed.head:
                 repo.refs[BRANCH] = ObjectID(packed.head.encode())
 
-    def fetch(self, repository: Path, prefix: str = "",
-              tag_prefix: str | None = None) -> Fetched | None:
+    def fetch(self, repository: Path, prefix: str = "", tag_prefix: str | None = None, *,
+              without: Collection[str] = ()) -> Fetched | None:
         """Take over all of the repository's default branch that is missing here, and its tags.
 
         That is the branch that its HEAD names, or HEAD itself where it is detached; main, master
         or the only branch where it names none. Tags are those that begin with `tag_prefix`, None:
-        none. The answer None: there is no folder `prefix` in it. Raises RegistryError where the
-        repository cannot be read.
+        none. The blobs `without` stay out. The answer None: there is no folder `prefix` in it.
+        Raises RegistryError where the repository cannot be read.
         """
         with _guarded(repository), contextlib.closing(Repo(str(repository))) as origin:
             _refuse_sha256(origin)
@@ -183,20 +183,21 @@ class GitStore:
                 return Fetched(head=None)
             tags = {} if tag_prefix is None else _tags(origin, tag_prefix)
             with self._open_to_write() as repo:
-                count = _take_over(repo, origin, [head, *tags.values()])
+                count = _take_over(repo, origin, [head, *tags.values()], without)
                 repo.refs[BRANCH] = head
                 _keep_tags(repo, tags)
             return Fetched(head=head.decode(), prefix=prefix, objects=count,
                            tags={name: commit.decode() for name, commit in tags.items()})
 
-    def snapshot(self, folder: Path, files: Sequence[FolderFile]) -> str:
+    def snapshot(self, folder: Path, files: Sequence[FolderFile], *,
+                 without: Collection[str] = ()) -> str:
         """Commit the files of a plain folder where they differ from the last snapshot.
 
         The commit follows from the files and the snapshot before alone. Raises OSError where a
         file cannot be read.
         """
         with self._open_to_write() as repo:
-            tree = _write_tree(repo, folder, files)
+            tree = _write_tree(repo, folder, files, without)
             parent = repo.refs.follow(BRANCH)[1]
             before = repo[parent] if parent else None
             if isinstance(before, GitCommit) and before.tree == tree:
@@ -225,6 +226,23 @@ class GitStore:
             repo.object_store.add_object(commit)
             repo.refs[BRANCH] = commit.id
             return commit.id.decode()
+
+    def holds(self, blob: str) -> bool:
+        with self._open() as repo:
+            return ObjectID(blob.encode()) in repo.object_store
+
+    def forget(self, blob: str) -> None:
+        """Take these bytes off the disk, out of packs too.
+
+        The trees that name them stay as they are, so git can no longer clone a commit that holds
+        them; single files of it are still read.
+        """
+        id = ObjectID(blob.encode())
+        with self._open_to_write() as repo:
+            for pack in [pack for pack in repo.object_store.packs if id in pack]:
+                _pack_without(repo, pack, id)
+            if repo.object_store.contains_loose(id):
+                repo.object_store.delete_loose_object(id)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[Repo]:
@@ -379,9 +397,10 @@ def _remove_leftovers(repo: Repo) -> None:
         lock.unlink()
 
 
-def _take_over(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> int:
+def _take_over(repo: Repo, origin: Repo, heads: Sequence[ObjectID],
+               without: Collection[str]) -> int:
     """Copy what is missing, then note where a shallow history begins; returns how much it was."""
-    missing = list(_missing(repo, origin, heads))
+    missing = list(_missing(repo, origin, heads, without))
     if len(missing) <= MAX_LOOSE:
         for id in missing:
             repo.object_store.add_object(origin[id])
@@ -393,14 +412,27 @@ def _take_over(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> int:
     return len(missing)
 
 
-def _missing(repo: Repo, origin: Repo, heads: Sequence[ObjectID]) -> Iterator[ObjectID]:
+def _pack_without(repo: Repo, pack: Pack, id: ObjectID) -> None:
+    """Write a pack anew but for one object, whole objects all, then delete the old one."""
+    wanted: list[tuple[ObjectID, None]] = [(each, None) for each in pack if each != id]
+    if wanted:
+        repo.object_store.add_pack_data(len(wanted), generate_unpacked_objects(
+            repo.object_store, wanted, reuse_deltas=False))
+    pack.close()
+    for path in Path(repo.object_store.pack_dir).glob(f"{Path(pack.data.path).stem}.*"):
+        path.unlink()
+    repo.object_store._update_pack_cache()
+
+
+def _missing(repo: Repo, origin: Repo, heads: Sequence[ObjectID],
+             without: Collection[str]) -> Iterator[ObjectID]:
     """What `heads` need and the store has not, each object after those that it names.
 
     So the store never has an object without these, whatever ends a fetch midway.
     """
     commits = _missing_commits(repo, origin, heads)
     read = _tree_reader(origin)
-    seen: set[bytes] = set()
+    seen = {blob.encode() for blob in without}
 
     def is_known(id: bytes) -> bool:
         if id in seen or ObjectID(id) in repo.object_store:
@@ -445,14 +477,15 @@ def _begins_history(repo: Repo, id: ObjectID) -> bool:
     return commit is not None and _commit(repo, commit.id) != commit
 
 
-def _write_tree(repo: Repo, folder: Path, files: Sequence[FolderFile]) -> ObjectID:
+def _write_tree(repo: Repo, folder: Path, files: Sequence[FolderFile],
+                without: Collection[str]) -> ObjectID:
     trees: dict[str, Tree] = {"": Tree()}
     for file in files:
         source = folder / file.path
         is_link = stat.S_ISLNK(file.mode)
         blob = Blob.from_string(os.fsencode(os.readlink(source)) if is_link
                                 else source.read_bytes())
-        if blob.id not in repo.object_store:
+        if blob.id not in repo.object_store and blob.id.decode() not in without:
             repo.object_store.add_object(blob)
         mode = 0o120000 if is_link else 0o100755 if file.mode & stat.S_IXUSR else 0o100644
         parent, _, name = file.path.rpartition("/")

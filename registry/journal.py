@@ -76,6 +76,10 @@ class Journal:
             "read": asdict(read), "known": known + len(ids) // _ID_BYTES,
             "shallow": sorted(shallow)}})
 
+    def restart(self) -> None:
+        """Have everything read anew at the next sync."""
+        self._write({**self._content(), "cursor": None})
+
     def _content(self) -> dict[str, Any]:
         try:
             found = json.loads(self._path.read_text("utf-8"))

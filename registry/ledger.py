@@ -88,6 +88,15 @@ class Ledger:
         with self._engine.begin() as connection:
             self._finish(connection, source, sync_error=reason)
 
+    def purged(self, source_id: int) -> Purged:
+        """The bytes that never come in again, and which versions they were."""
+        found: dict[str, list[tuple[Key, str]]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(sa.select(purges).where(
+                    purges.c.source_id == source_id)):
+                found.setdefault(row.blob, []).append(((row.type, row.name), row.version))
+        return found
+
     def _rows(self, source_id: int) -> tuple[list[Version], list[FileProblem], Purged]:
         with self._engine.connect() as connection:
             rows = [Version(**{**state, "id": id, "tags": tuple(state["tags"]),
@@ -95,11 +104,8 @@ class Ledger:
                     for id, state in _states(connection, source_id).items()]
             wrong = connection.execute(sa.select(file_problems).where(
                 file_problems.c.source_id == source_id)).all()
-            purged: dict[str, list[tuple[Key, str]]] = {}
-            for row in connection.execute(sa.select(purges).where(
-                    purges.c.source_id == source_id)):
-                purged.setdefault(row.blob, []).append(((row.type, row.name), row.version))
-        return sorted(rows, key=lambda row: row.position), list(map(_file_problem, wrong)), purged
+        return (sorted(rows, key=lambda row: row.position), list(map(_file_problem, wrong)),
+                self.purged(source_id))
 
     def _finish(self, connection: sa.Connection, source: Source, **values: Any) -> None:
         """The source's own row. A request that came after this sync began is kept."""

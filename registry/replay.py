@@ -34,6 +34,15 @@ class Replay:
         self._ledger = ledger
         self._journal = Journal(store.path)
 
+    def forget(self) -> None:
+        """Take what was purged off the disk; then all is read anew, without it."""
+        gone = [blob for blob in self._ledger.purged(self._source.id)
+                if self._store.path.exists() and self._store.holds(blob)]
+        if gone:
+            self._journal.restart()
+        for blob in gone:
+            self._store.forget(blob)
+
     def is_current(self, fetched: Fetched) -> bool:
         """Whether the catalog already shows all that was fetched."""
         cursor = self._cursor()

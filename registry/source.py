@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import stat
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,11 +11,13 @@ from pathlib import Path
 from typing import Iterator, Sequence
 
 from registry.component import TYPES
-from registry.errors import RegistryError
+from registry.errors import InvalidInputError, RegistryError
 
 LOCAL = "local"
 MAX_FILES = 20_000
+MAX_SUB_PATHS = 100
 MAX_FOLDER_BYTES = 256 << 20
+_TAG_PREFIX = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _PASSED_OVER = frozenset({".git", ".hg", ".svn", "__pycache__"})
 
 
@@ -78,6 +82,33 @@ def component_type(path: str) -> str | None:
 def folders(prefix: str, sub_paths: Sequence[str]) -> list[str]:
     """Where in the repository components are looked for: everywhere is the empty path."""
     return [f"{prefix}/{path}" if prefix else path for path in sub_paths] or [prefix]
+
+
+def checked_sub_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The folders in their plain form, in order, none inside another.
+
+    Raises InvalidInputError for one that is not below the source.
+    """
+    found = []
+    for path in filter(None, (path.strip() for path in paths)):
+        plain = posixpath.normpath(path)
+        if path.startswith("/") or plain.split("/")[0] == ".." or "\0" in path or len(path) > 1000:
+            raise InvalidInputError(
+                f"`{path[:200]}` is no folder below the source. Write it from the source's own "
+                "folder on, such as `team/components`.")
+        found.append("" if plain == "." else plain)
+    if len(found) > MAX_SUB_PATHS:
+        raise InvalidInputError(f"A source has at most {MAX_SUB_PATHS} sub-paths.")
+    return tuple(path for path in sorted(set(found)) if path and not any(
+        other == "" or path.startswith(f"{other}/") for other in found))
+
+
+def check_tag_prefix(prefix: str | None) -> None:
+    """Raises InvalidInputError for what no tag of Git can begin with."""
+    if prefix and (len(prefix) > 100 or not _TAG_PREFIX.fullmatch(prefix)):
+        raise InvalidInputError(
+            f"No tag of Git begins with `{prefix[:100]}`. Write what stands before the version: "
+            "`v` for tags such as v1.0.0.")
 
 
 def find_place(location: str) -> Place:

@@ -119,8 +119,9 @@ class Sync:
     def _take(self, source: Source) -> SyncReport:
         """Fetch, and record what is new."""
         store = self._catalog.store(source.id)
-        fetched = self._fetch(source, store)
         replay = Replay(source, store, self._ledger)
+        replay.forget()
+        fetched = self._fetch(source, store, self._ledger.purged(source.id))
         if fetched.head is None or replay.is_current(fetched):
             self._ledger.touch(source)
             return SyncReport(source=source.name, head=fetched.head, problems=source.problems)
@@ -128,11 +129,12 @@ class Sync:
         return SyncReport(source=source.name, head=fetched.head, new=done.written.new,
                           removed=done.written.removed, problems=done.problems)
 
-    def _fetch(self, source: Source, store: GitStore) -> Fetched:
+    def _fetch(self, source: Source, store: GitStore, purged: Collection[str]) -> Fetched:
         """From the repository; where that does not track the folder, a snapshot of the folder."""
         place = find_place(source.location)
         if place.repository:
-            fetched = store.fetch(place.repository, place.prefix, source.tag_prefix)
+            fetched = store.fetch(place.repository, place.prefix, source.tag_prefix,
+                                  without=purged)
             if fetched:
                 return fetched
         home = store.path.parent.parent.resolve()  # a folder above it would change with each sync
@@ -140,7 +142,7 @@ class Sync:
         if source.head and self._seen.get(source.id) == files:
             return Fetched(head=source.head)
         before_ns = time.time_ns()
-        head = store.snapshot(place.folder, files)
+        head = store.snapshot(place.folder, files, without=purged)
         if max((file.changed_ns for file in files), default=0) < before_ns - SETTLED_NS:
             self._seen[source.id] = files
         return Fetched(head=head)

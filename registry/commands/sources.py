@@ -25,15 +25,22 @@ def source() -> None:
 @source.command()
 @click.argument("location")
 @click.option("--name", help="A short name; the folder's name when left out.")
+@click.option("--sub-path", "sub_paths", multiple=True, metavar="FOLDER",
+              help="Look for components only below this folder; may be given several times.")
+@click.option("--tag-prefix", metavar="TEXT",
+              help="Have tags name versions: `v` takes the tag v1.0.0 for version 1.0.0.")
 @api_command
-def add(client: ApiClient, terminal: Terminal, location: str, name: str | None) -> int:
+def add(client: ApiClient, terminal: Terminal, location: str, name: str | None,
+        sub_paths: tuple[str, ...], tag_prefix: str | None) -> int:
     """Index the components of a repository; for an admin.
 
     LOCATION is a folder on the server's machine: one inside a Git working tree, a bare
     repository, or a plain folder. Waits for the first sync and says what it found.
     """
     where = str(Path(location).resolve()) if Path(location).exists() else location
-    made = client.post("sources", body={"location": where, **({"name": name} if name else {})})
+    made = client.post("sources", body={
+        "location": where, "sub_paths": list(sub_paths), **({"name": name} if name else {}),
+        **({} if tag_prefix is None else {"tag_prefix": tag_prefix})})
     return _report(client, terminal, [_wait(client, terminal, made["name"], None)])
 
 

@@ -324,6 +324,10 @@ class Source(Answer):
     components: int
     problems: int = Field(description="Files that are no valid components.")
     owner: str | None = Field(description="null: the bundled source.")
+    sub_paths: list[str] = Field(
+        description="Folders below which components are looked for; empty: everywhere.")
+    tag_prefix: str | None = Field(
+        description="Tags that begin so and go on with a version name versions; null: none do.")
 
 
 class Sources(Answer):
@@ -334,6 +338,12 @@ class NewSource(Given):
     location: str = Field(min_length=1, max_length=4096,
                           description="A folder or bare repository on the server's machine.")
     name: str | None = Field(default=None, max_length=255)
+    sub_paths: list[str] = Field(
+        default=[], max_length=100,
+        description="Folders below it where components are looked for; empty: everywhere.")
+    tag_prefix: str | None = Field(
+        default=None, max_length=100,
+        description="Have tags name versions: `v` takes v1.0.0 for 1.0.0; null: tags do not.")
 
 
 class FileProblem(Answer):
@@ -344,6 +354,8 @@ class FileProblem(Answer):
 
 class FileProblems(Answer):
     problems: list[FileProblem]
+    warnings: list[FileProblem] = Field(
+        description="Files that are components, and could be better.")
 
 
 class LastSync(Answer):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from registry.versions import FileProblem
 from registry.views import api_models as models
 from registry.views import auth
 from registry.views.api_openapi import Access, Api
@@ -33,7 +34,8 @@ def list_sources() -> dict[str, Any]:
 def create_source(body: models.NewSource) -> dict[str, Any]:
     """Index another repository; for an admin. Its first sync begins at once."""
     user = auth.required_admin("add a source")
-    return source_json(add_source(user, body.location, body.name))
+    return source_json(add_source(user, body.location, body.name, sub_paths=body.sub_paths,
+                                  tag_prefix=body.tag_prefix))
 
 
 @api.route("DELETE", "/sources/<name>", status=204, errors=(403, 404))
@@ -54,10 +56,14 @@ def sync_source(name: str) -> dict[str, Any]:
 def list_problems(name: str) -> dict[str, Any]:
     """The files of a source that are no valid components; for its owner or an admin."""
     source = owned_source(auth.required_user(), name)
-    return {"problems": [
-        {"path": each.path, "commit": each.commit,
-         "errors": [problem.as_json() for problem in each.problems]}
-        for each in services().catalog.problems(source.id)]}
+    catalog = services().catalog
+    return {"problems": list(map(_file_json, catalog.problems(source.id))),
+            "warnings": list(map(_file_json, catalog.warnings(source.id)))}
+
+
+def _file_json(file: FileProblem) -> dict[str, Any]:
+    return {"path": file.path, "commit": file.commit,
+            "errors": [problem.as_json() for problem in file.problems]}
 
 
 @api.route("GET", "/health", access=Access.PUBLIC, result=models.Health)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Sequence
 
 from registry.accounts import User
 from registry.catalog import Source
@@ -24,12 +24,14 @@ def owned_source(user: User, name: str) -> Source:
     return source
 
 
-def add_source(user: User, location: str, name: str | None) -> Source:
+def add_source(user: User, location: str, name: str | None, *, sub_paths: Sequence[str] = (),
+               tag_prefix: str | None = None) -> Source:
     """Have a folder indexed; raises InvalidInputError or ConflictError telling what is wrong."""
     if not location.startswith(("/", "~")):
         raise InvalidInputError("Give the whole path of a folder on the server, such as "
                                 f"/srv/components; {location[:200]!r} does not begin with /.")
-    return services().catalog.add_source(location, name=name or None, owner_id=user.id)
+    return services().catalog.add_source(location, name=name or None, owner_id=user.id,
+                                         sub_paths=sub_paths, tag_prefix=tag_prefix)
 
 
 def source_json(source: Source) -> dict[str, Any]:
@@ -37,7 +39,8 @@ def source_json(source: Source) -> dict[str, Any]:
         "name": source.name, "kind": source.kind, "location": source.location,
         "head": source.head, "synced_at": iso(source.synced_at), "sync_error": source.sync_error,
         "components": source.components, "problems": source.problems,
-        "owner": _owner(source)}
+        "owner": _owner(source), "sub_paths": list(source.sub_paths),
+        "tag_prefix": source.tag_prefix}
 
 
 def last_sync() -> datetime | None:

@@ -57,3 +57,19 @@ def test_the_owner_or_an_admin_removes_a_source(web, user, is_allowed):
 def test_only_an_admin_adds_a_source(web, tmp_path):
     answer = web.browser("ann").post("/sources", location=str(tmp_path))
     assert answer.status_code == 403 and "Only an admin can add a source" in answer.text
+
+
+def test_a_source_may_have_sub_paths_and_take_versions_from_tags(web, tmp_path):
+    (tmp_path / "more" / "team" / "data").mkdir(parents=True)
+    web.browser("admin").post("/sources", location=str(tmp_path / "more"), name="more",
+                              sub_paths="team\r\n\r\nother\r\n", has_tags="1", tag_prefix="v")
+    source = web.services.catalog.source("more")
+    assert (source.sub_paths, source.tag_prefix) == (("other", "team"), "v")
+    page = text_of(web.browser("admin").get("/sources"))
+    assert "other, team" in page and "v1.0.0 names version 1.0.0" in page
+
+
+def test_what_cannot_be_a_sub_path_is_told_in_the_form_with_what_was_given(web, tmp_path):
+    answer = web.browser("admin").post("/sources", location=str(tmp_path), sub_paths="../x")
+    assert answer.status_code == 400 and "no folder below the source" in text_of(answer)
+    assert ">../x</textarea>" in answer.text
