@@ -293,6 +293,7 @@ def upgrade(engine: sa.Engine) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     try:
         with engine.begin() as connection:
+            _check_encoding(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except DatabaseUnavailableError as error:
@@ -305,6 +306,17 @@ def upgrade(engine: sa.Engine) -> None:
             f"The database {place(engine.url)} cannot be used: {_first_line(error.orig)}. Is it "
             "there, may it be written, and has its disk room? PAISHARE_HOME or "
             "PAISHARE_DATABASE_URL names it.") from error
+
+
+def _check_encoding(connection: sa.Connection) -> None:
+    if connection.dialect.name != "postgresql":
+        return
+    encoding = connection.scalar(sa.text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise RegistryError(
+            f"The database {place(connection.engine.url)} holds text as {encoding}, in which not "
+            "every component can be written. Make one with CREATE DATABASE … TEMPLATE template0 "
+            "ENCODING 'UTF8' and name it in PAISHARE_DATABASE_URL.")
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -182,6 +182,16 @@ def test_a_server_that_is_away_is_an_error_of_its_own(tmp_path):
     assert "secret" not in everything(caught.value)
 
 
+def test_a_database_that_cannot_hold_every_text_is_refused(postgresql):
+    url = postgresql.new_database(
+        "latin", "template0 ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc")
+    engine = db.create_engine(url)
+    with pytest.raises(RegistryError, match="holds text as LATIN1.*ENCODING 'UTF8'"):
+        db.upgrade(engine)
+    engine.dispose()
+    postgresql.drop(url)
+
+
 def test_a_wrong_password_is_told_without_the_password(postgresql):
     engine = db.create_engine(postgresql.url("whole", "wr/ong@secret"))
     with pytest.raises(DatabaseUnavailableError, match="password authentication failed") as caught:
