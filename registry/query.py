@@ -73,9 +73,9 @@ class Query:
 
     @property
     def filters(self) -> tuple[Clause, ...]:
-        """The filters that hold for all of the query, also those that exclude."""
-        return tuple(clause for clause in self.clauses if isinstance(
-            clause.clause if isinstance(clause, Not) else clause, Filter))
+        """What holds for all of the query and asks for no words: filters, also excluded or joined."""
+        return tuple(clause for clause in self.clauses
+                     if all(isinstance(leaf, Filter) for leaf in leaves(clause)))
 
     @property
     def wanted(self) -> tuple[Words | Phrase, ...]:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from registry.clauses import All, Any, Filter, Not, Phrase, Words
+from registry.clauses import All, Any, Filter, Not, Phrase, Words, clause_text
 from registry.query import MAX_DEPTH, Query, QueryError, parse_query
 from registry.query_fields import FIELDS
 
@@ -166,6 +166,12 @@ def test_a_query_tells_its_filters_and_its_words():
     assert query.has_all_versions
     assert query.without_filters().text == 'cifar -mnist a OR "b c"'
     assert [each.text for each in query.wanted] == ["cifar", "a", "b c"]
+
+
+def test_a_choice_between_filters_is_a_filter():
+    query = parse_query("cifar type:job OR type:data by:ann OR mnist")
+    assert [clause_text(each) for each in query.filters] == ["type:job OR type:data"]
+    assert query.without_filters().text == "cifar by:ann OR mnist"
 
 
 def test_the_example_of_every_field_is_a_filter_of_it():
