@@ -67,6 +67,11 @@ class Catalog:
                               *_equal(sources.c.name, source))
         return newest_first(found)
 
+    def purged(self, type: str, name: str, source: str, *,
+               user_id: int | None = None) -> list[Purged]:
+        """What of a component was deleted for good, the last one first."""
+        return self._purged(user_id, Reference(source=source, type=type, name=name), None)
+
     def list_newest(self, limit: int = 20, *, types: Collection[str] = (),
                     user_id: int | None = None) -> list[Entry]:
         """The present components whose shown version came in last."""

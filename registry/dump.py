@@ -38,6 +38,7 @@ ASIDE = ".export-"
 AGAIN_S = 3600.0
 BATCH = 1000
 EPOCH = datetime(1970, 1, 1)
+SHELF = re.compile(r"shelves/[A-Za-z0-9][A-Za-z0-9._-]{0,80}\.git")
 _DUMP = re.compile(r"paishare-\d{8}T\d{6}Z\.tar\.gz")
 
 
@@ -142,7 +143,8 @@ class Dumps:
         names = []
         with snapshot(self._engine) as connection:
             (folder / "tables").mkdir()
-            counts = {part.table.name: _write_table(connection, part, folder) for part in PARTS}
+            counts = {part.table.name: self._write_table(connection, part, folder)
+                      for part in PARTS}
             names += [f"tables/{part.table.name}.ndjson" for part in PARTS]
             hash_ = catalog_hash(connection)
             created = _newest_change(connection)
@@ -154,6 +156,24 @@ class Dumps:
         return dump_file.Manifest(
             created=f"{created.isoformat(timespec='seconds')}Z", catalog_hash=hash_,
             public_key=public_key, counts=counts, members=dump_file.measured(folder, names))
+
+    def _write_table(self, connection: sa.Connection, part: Part, folder: Path) -> int:
+        """One row a line; returns how many these are.
+
+        A shelf, which lies in the home, is told by its place in there.
+        """
+        columns = [column for column in part.table.c if column.name not in part.without]
+        query = sa.select(*columns).order_by(*(part.table.c[name] for name in part.order))
+        count = 0
+        with open(folder / "tables" / f"{part.table.name}.ndjson", "w", encoding="utf-8") as file:
+            for row in connection.execution_options(yield_per=BATCH).execute(query):
+                values = dict(row._mapping)
+                if part.table is sources:
+                    within = values["location"].removeprefix(f"{self._home}/")
+                    values["location"] = within if SHELF.fullmatch(within) else values["location"]
+                file.write(_line(values))
+                count += 1
+        return count
 
     def _pack(self, source_id: int, gone: frozenset[str], folder: Path) -> list[str]:
         """The store of a source as two members; none where it was never synced."""
@@ -209,18 +229,6 @@ def snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
         yield connection
         connection.rollback()
-
-
-def _write_table(connection: sa.Connection, part: Part, folder: Path) -> int:
-    """One row a line; returns how many these are."""
-    columns = [column for column in part.table.c if column.name not in part.without]
-    query = sa.select(*columns).order_by(*(part.table.c[name] for name in part.order))
-    count = 0
-    with open(folder / "tables" / f"{part.table.name}.ndjson", "w", encoding="utf-8") as file:
-        for row in connection.execution_options(yield_per=BATCH).execute(query):
-            file.write(_line(dict(row._mapping)))
-            count += 1
-    return count
 
 
 def _line(values: Mapping[str, Any]) -> str:

@@ -133,7 +133,7 @@ class GitStore:
                 mode, entry = entry_at(read, commit.tree, path)
                 if found and found[-1][1] == entry.decode():
                     found.pop()
-                if stat.S_ISREG(mode):
+                if stat.S_ISREG(mode) and ObjectID(entry) in repo.object_store:  # not if purged
                     found.append((id, entry.decode()))
                 id = next(iter(commit.parents), None)
             return [(id, _blob(repo, blob)) for id, blob in reversed(found)]

@@ -8,14 +8,14 @@ import shutil
 import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 import sqlalchemy as sa
 
 from registry import db, dump_file, lock
 from registry.commits import Packed
 from registry.config import Settings
-from registry.dump import BATCH, PARTS, catalog_hash
+from registry.dump import BATCH, PARTS, SHELF, catalog_hash
 from registry.errors import ConflictError, InvalidInputError, RegistryError
 from registry.git_store import GitStore
 from registry.home import IMPORTED, make
@@ -105,12 +105,14 @@ def _load(engine: sa.Engine, folder: Path, manifest: dump_file.Manifest, path: P
         with engine.begin() as connection:
             for part in PARTS:
                 _load_table(connection, part.table, folder)
+            shelves = _place_shelves(connection, settings.home)
             if catalog_hash(connection) != manifest.catalog_hash:
                 raise InvalidInputError(
                     f"What {path} holds does not give the catalogue hash that it names, "
                     f"{manifest.catalog_hash[:16]}…. It was made by another version of PAIShare, "
                     "or is damaged. Nothing was imported.")
             _set_sequences(connection)
+            _copy_shelves(folder / "stores", shelves)
             _move_stores(folder / "stores", settings.git_dir, source_ids)
     except (sa.exc.IntegrityError, sa.exc.DataError) as error:
         raise InvalidInputError(f"{path} does not fit together ({str(error.orig)[:200]}). Nothing "
@@ -146,6 +148,30 @@ def _rows(path: Path, table: sa.Table) -> Iterator[dict[str, Any]]:
                 raise InvalidInputError(
                     f"Line {number} of tables/{table.name}.ndjson in the dump is no row: "
                     f"{str(error)[:200]}. Nothing was imported.") from error
+
+
+def _place_shelves(connection: sa.Connection, home: Path) -> dict[int, Path]:
+    """Shelves lie in the home, so they come along: where each goes, by the number of its source."""
+    found = {}
+    for row in connection.execute(sa.select(db.sources).where(
+            ~db.sources.c.location.startswith("/"))).all():
+        if not SHELF.fullmatch(row.location):
+            raise InvalidInputError(f"The source {row.name} of the dump has no place that could be "
+                                    f"in {home}: {row.location[:100]!r}. Nothing was imported.")
+        found[row.id] = home / row.location
+        connection.execute(db.sources.update().where(db.sources.c.id == row.id)
+                           .values(location=str(home / row.location)))
+    return found
+
+
+def _copy_shelves(stores: Path, shelves: Mapping[int, Path]) -> None:
+    """A shelf begins again with all that was ever on it; one that is there is not touched."""
+    for source_id, shelf in shelves.items():
+        if shelf.exists():
+            raise ConflictError(f"{shelf} is there already. Move it away, or import into a new "
+                                "home. Nothing was imported.")
+        if (stores / f"{source_id}.git").exists():
+            shutil.copytree(stores / f"{source_id}.git", shelf)
 
 
 def _set_sequences(connection: sa.Connection) -> None:

@@ -12,8 +12,9 @@ from typing import Iterator
 from registry.accounts import User
 from registry.catalog import Catalog
 from registry.component import Component, parse
-from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
+from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError, Problem
 from registry.git_store import GitStore
+from registry.source import Source
 
 SUFFIX = "-shelf"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -52,11 +53,16 @@ class Shelves:
         name = source_name(user)
         with self._alone():
             store = self._store(name)
+            source = self._source(name, store, user)
             self._refuse_if_taken(component, name, user)
+            self._refuse_if_purged(component, name, user)
             known = _versions(store, _path(component))
             published = self._published(component, name, known) \
                 or self._commit(store, component, user, name, is_first=not known)
-            self._ensure_source(name, store, user)
+            if source is None:
+                self._catalog.add_source(str(store.path), name=name, owner_id=user.id)
+            else:
+                self._catalog.request_sync(name)
         return published
 
     def _published(self, component: Component, name: str,
@@ -94,16 +100,23 @@ class Shelves:
                 f"{component.type}/{component.name} is in the source {others[0]} already, and "
                 "references to it must keep their meaning. Publish yours under another `name:`.")
 
-    def _ensure_source(self, name: str, store: GitStore, user: User) -> None:
+    def _refuse_if_purged(self, component: Component, name: str, user: User) -> None:
+        """What was deleted for good does not come back under its number."""
+        for purged in self._catalog.purged(component.type, component.name, name, user_id=user.id):
+            if purged.version and purged.version == component.version:
+                raise GoneError(f"{component.reference} was deleted for good: {purged.reason} "
+                                "Write a higher `version:` and publish again.")
+
+    def _source(self, name: str, store: GitStore, user: User) -> Source | None:
+        """The shelf as the catalog has it; None: it has none yet."""
         try:
             found = self._catalog.source(name, user_id=user.id)
         except NotFoundError:
-            self._catalog.add_source(str(store.path), name=name, owner_id=user.id)
-            return
+            return None
         if found.location != str(store.path):
             raise ConflictError(f"There is another source called {name}, for {found.location}. Ask "
                                 "an admin to remove it; it keeps you from having a shelf.")
-        self._catalog.request_sync(name)
+        return found
 
     def _store(self, name: str) -> GitStore:
         return GitStore(self._folder / f"{name}.git")

@@ -13,7 +13,7 @@ api = Api("api_publish", API_PREFIX)
 
 
 @api.route("POST", "/components", body=models.YamlText, status=201, result=models.Publication,
-           errors=(409,))
+           errors=(409, 410))
 def publish_component(body: models.YamlText) -> dict[str, Any]:
     """Publish a component to one's own shelf, a Git repository on this server.
 

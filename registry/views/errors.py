@@ -21,7 +21,8 @@ from registry.errors import (
 API_PREFIX = "/api/v3"
 OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
-                 403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError"}
+                 403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
+                 410: "NoTemplateError"}
 TEXTS = {
     400: "The request could not be understood. Go back, reload the page and try again.",
     404: "There is no such page. Check the address, or search the marketplace.",

@@ -151,8 +151,8 @@ def test_the_same_catalog_gives_the_same_bytes_there_and_here(origin, dump, tmp_
     assert (tmp_path / "twin.tar.gz").read_bytes() == dump.read_bytes()
 
 
-def test_postgresql_takes_a_dump_of_sqlite_and_gives_the_same_bytes(origin, dump, tmp_path,
-                                                                   postgresql):
+def test_postgresql_takes_a_dump_of_sqlite_and_gives_the_same_bytes(
+        origin, dump, tmp_path, postgresql):
     url = postgresql.new_database()
     settings = Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin"),
                                       "PAISHARE_DATABASE_URL": url})

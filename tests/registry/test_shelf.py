@@ -5,7 +5,11 @@ import threading
 import pytest
 
 from registry.accounts import Accounts
-from registry.errors import ComponentError, ConflictError, InvalidInputError
+from registry.config import Settings
+from registry.dump import Dumps
+from registry.errors import ComponentError, ConflictError, GoneError, InvalidInputError
+from registry.marks import Marks
+from registry.restore import restore
 from registry.shelf import Shelves, source_name
 from tests.registry.marketplace import Marketplace, data
 from tests.registry.repository import Repository, git
@@ -148,6 +152,37 @@ def test_a_source_that_took_the_name_of_a_shelf_is_named(market, ann, tmp_path):
     market.add(repository.path, "ann-shelf")
     with pytest.raises(ConflictError, match="There is another source called ann-shelf"):
         market.shelves.publish(ann, data("points"))
+    assert not (market.home / "shelves" / "ann-shelf.git").exists()
+
+
+def test_what_was_deleted_for_good_does_not_come_back(market, ann):
+    market.shelves.publish(ann, data("points"))
+    market.sync.run_requested()
+    Marks(market.engine).purge(market.catalog.get("data/points@1.0.0"), reason="By law.",
+                               user_id=ann.id)
+    for text in (data("points"), data("points", description="Other.")):
+        with pytest.raises(GoneError, match="deleted for good: By law"):
+            market.shelves.publish(ann, text)
+    market.shelves.publish(ann, data("points", "1.1.0"))
+    market.sync.run_requested()
+    assert market.versions("data/points") == ["1.1.0"]
+
+
+def test_a_shelf_comes_along_with_a_dump_and_is_published_to_again(market, ann, tmp_path):
+    market.shelves.publish(ann, data("points"))
+    market.sync.run_requested()
+    Dumps(market.engine, market.catalog, market.home).export(tmp_path / "dump")
+    restore(Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin")}), tmp_path / "dump",
+            public_key=None)
+    twin = Marketplace(tmp_path / "twin")
+    shelves = Shelves(twin.catalog, twin.home / "shelves")
+    user = Accounts(twin.engine).create_user("ann", PASSWORD)
+    with pytest.raises(ConflictError, match="Write a higher"):
+        shelves.publish(user, data("points", description="Other."))
+    assert not shelves.publish(user, data("points", "1.1.0")).is_first
+    twin.run()
+    assert twin.versions("data/points") == ["1.1.0", "1.0.0"]
+    twin.close()
 
 
 def test_publishing_at_the_same_time_loses_nothing(market, ann):
