@@ -1,7 +1,6 @@
 """The registry's tables and its connection: SQLite by default, PostgreSQL by URL."""
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -11,7 +10,6 @@ from sqlalchemy import event
 
 from registry.errors import DatabaseUnavailableError, RegistryError
 
-log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = "10"
 NUL_SIGN = "\N{SYMBOL FOR NULL}"
 
@@ -266,13 +264,11 @@ def _on_sqlite(engine: sa.Engine) -> None:
 
 
 def _on_server(engine: sa.Engine) -> None:
-    """A server that is away is an error of its own; only the log says where it is."""
+    """A server that is away is an error of its own; its cause, for the log, says where it is."""
     @event.listens_for(engine, "handle_error")
     def name_it(context: sa.ExceptionContext) -> None:
         is_away = context.connection is None or context.is_disconnect
         if is_away and not context.is_pre_ping:
-            log.error("The database %s does not answer: %s", place(engine.url),
-                      _first_line(context.original_exception))
             raise DatabaseUnavailableError(
                 "The database of this server does not answer, so nothing was changed. Try again "
                 "in a moment; if it stays, tell the administrator.") from context.original_exception

@@ -18,7 +18,7 @@ from registry.catalog import Catalog
 from registry.commits import Fetched
 from registry.config import Settings
 from registry.dump import DumpClock, Dumps
-from registry.errors import NotFoundError, RegistryError
+from registry.errors import DatabaseUnavailableError, NotFoundError, RegistryError
 from registry.git_store import GitStore
 from registry.ledger import Ledger
 from registry.outbox import Outbox
@@ -29,6 +29,7 @@ from registry.source import FolderFile, Source, find_place, folder_files
 log = logging.getLogger(__name__)
 POLL_S = 0.5
 LOCK_POLL_S = 1.0
+AWAY_S = 2.0  # between two looks for a database that is away
 MAX_NAMED = 5
 SETTLED_NS = 2_000_000_000
 
@@ -174,6 +175,9 @@ def _loop(sync: Sync, clock: DumpClock, interval_s: float, stop: threading.Event
                 clock.look()
             else:
                 sync.run_requested()
+        except DatabaseUnavailableError as error:
+            log.error("%s (%s)", error, error.__cause__)
+            stop.wait(AWAY_S)
         except Exception:
             log.exception("A round of syncs failed; the next one tries again.")
         stop.wait(POLL_S)

@@ -60,7 +60,7 @@ def _is_below(prefix: str) -> bool:
 
 def on_registry_error(error: RegistryError) -> ResponseReturnValue:
     if error.status >= 500:
-        log.warning("request %s: %s", g.request_id, error.message)
+        log.warning("request %s: %s (%s)", g.request_id, error.message, error.__cause__)
     if isinstance(error, UnauthorizedError) and not is_api():
         return redirect(url_for("auth.login", next=_came_for()))
     return _respond(error)

@@ -5,11 +5,14 @@ import pytest
 
 from tests.fakes.web_home import FILES, HELLO, WebHome, write_home
 from tests.postgresql import PASSWORD, Server, programs
+from tests.registry.marketplace import Marketplace, data
+from tests.registry.repository import Repository
 from tests.registry.test_api_fuzz import (  # noqa: F401  collected here on this module's `web`
     ann,
     test_no_address_makes_a_page_fail,
     test_no_call_of_the_api_makes_it_fail,
 )
+from tests.registry.test_sync_survival import SyncProcess, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +75,21 @@ def test_a_server_that_went_away_is_told_and_found_again(request, server, tmp_pa
     assert str(server.folder) in caplog.text and quote(PASSWORD, safe="") not in caplog.text
     server.resume()
     assert web.browser().get("/c/job/hello").status_code == 200
+
+
+def test_a_sync_goes_on_when_its_server_is_back(server, tmp_path, monkeypatch):
+    origin, url = Repository(tmp_path / "origin"), server.new_database()
+    market = Marketplace(tmp_path / "home", url)
+    market.add(origin.path)
+    monkeypatch.setenv("PAISHARE_DATABASE_URL", url)
+    process = SyncProcess(market.home)
+    wait_for(lambda: process.says("Syncing every"))
+    server.pause()
+    wait_for(lambda: process.says("does not answer"))
+    origin.commit({"data/late.yaml": data("late")})
+    server.resume()
+    wait_for(lambda: market.names("late") == ["data/late"])
+    assert process.stop() == 0
+    assert "Traceback" not in process.log.read_text()
+    assert quote(PASSWORD, safe="") not in process.log.read_text()
+    market.close()
