@@ -2,9 +2,12 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.fakes.web_home import HELLO, POINTS, write_repository
 from tests.registry.test_dialects import JOB
@@ -226,3 +229,23 @@ def test_the_real_templates_can_be_sent_as_json_too(web, ann):
     for path in REAL:
         body = yaml.safe_load(path.read_text())
         assert ann.post(json=body).status_code == 201, path
+
+
+TEXTS = st.text(max_size=12) | st.sampled_from(["hello", "job", "1.0.0", "^1", "a\0b", "%", "..",
+                                               '"', "(", "gpu:<", "\ud800", "0" * 40])
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[
+    HealthCheck.function_scoped_fixture])
+@given(kind=TEXTS, name=TEXTS, query=TEXTS, version=TEXTS, pageno=TEXTS)
+def test_whatever_is_asked_the_server_answers_in_its_shape(web, kind, name, query, version, pageno):
+    client = Client(web)
+    for path in ("/template", f"/template/{quote(kind, safe='', errors='replace')}",
+                 f"/template/job/{quote(name, safe='', errors='replace')}"):
+        answer = client.get(path, query=query.encode("utf-8", "replace"),
+                            type=kind.encode("utf-8", "replace"),
+                            version=version.encode("utf-8", "replace"),
+                            pageno=pageno.encode("utf-8", "replace"))
+        assert answer.status_code < 500
+        if answer.status_code >= 400:
+            assert set(answer.json) == {"code", "message"} and answer.json["message"]

@@ -7,7 +7,11 @@ import pytest
 import sqlalchemy as sa
 
 from registry import db
+from tests.fakes.web_home import HELLO
+from tests.registry.marketplace import data
+from tests.registry.repository import Repository
 
+UNNUMBERED = HELLO.replace("name: hello\nversion: 1.0.0", "name: run")
 ATOM = "{http://www.w3.org/2005/Atom}"
 AT = datetime(2026, 5, 1, 12)
 
@@ -89,6 +93,28 @@ def test_what_was_moved_is_linked_by_its_commit(web, happen, engine):
     happen("moved", detail=f"Commit {commit[:12]} has other bytes.")
     assert f"/c/job/hello@{commit[:12]}?source=examples" in web.browser().get(
         "/c/job/hello/feed.atom").text
+
+
+def test_what_a_sync_finds_is_told_with_the_page_of_each_version(web, tmp_path):
+    repository = Repository(tmp_path / "more")
+    commits = [repository.commit({path: text}) for path, text in (
+        ("data/lines.yaml", data("lines")), ("data/lines.yaml", data("lines", description="X.")),
+        ("job/run.yaml", UNNUMBERED), ("job/run.yaml", UNNUMBERED.replace("echo", "true")))]
+    web.services.catalog.add_source(str(repository.path), name="more", owner_id=None)
+    web.sync()
+    for name, titles, pages in (
+            ("data/lines", ["data/lines@1.0.0 was changed without a new number",
+                            "data/lines@1.0.0 is published"],
+             [f"lines@{commits[1][:12]}", "lines@1.0.0"]),
+            ("job/run", ["job/run is published"] * 2,
+             [f"run@{commits[3][:12]}", f"run@{commits[2][:12]}"])):
+        answer = web.browser().get(f"/c/{name}/feed.atom")
+        assert entries(answer, "title") == [(title,) for title in titles]
+        links = [entry.find(f"{ATOM}link").get("href")
+                 for entry in feed_of(answer).findall(f"{ATOM}entry")]
+        assert links == [f"http://localhost/c/{name.split('/')[0]}/{page}?source=more"
+                         for page in pages]
+        assert {web.browser().get(link).status_code for link in links} == {200}
 
 
 def test_a_contributor_has_a_feed_of_what_they_signed(web, happen, engine):
