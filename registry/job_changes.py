@@ -174,11 +174,25 @@ def _command(pair: Pair) -> Iterator[Change]:
     come = [line for _, _, _, low, high in steps for line in new[low:high]]
     if sorted(gone) == sorted(come):
         sentence = f"`{pair.owner}` runs the same commands in another order."
+    elif len(gone) == len(come) == 1 and (words := _words(gone[0], come[0])):
+        sentence = f"In a command of `{pair.owner}`, {words}."
     else:
         parts = [f"{len(lines)} {what} ({shown(lines[0])}{', …' if len(lines) > 1 else ''})"
                  for what, lines in (("new", come), ("gone", gone)) if lines]
         sentence = f"Commands of `{pair.owner}`: {' and '.join(parts)}."
     yield pair.change("commands", sentence)
+
+
+def _words(old: str, new: str) -> str:
+    """What changed within one command; empty where that is too much to say."""
+    left, right = old.split(), new.split()
+    steps = [step for step in steps_between(left, right) if step[0] != "equal"]
+    gone = " ".join(" ".join(left[low:high]) for _, low, high, _, _ in steps).split()
+    come = " ".join(" ".join(right[low:high]) for _, _, _, low, high in steps).split()
+    parts = [f"{shown(' '.join(words))} is {what}"
+             for what, words in (("gone", gone), ("new", come)) if words]
+    is_small = 2 * max(len(gone), len(come)) < max(len(left), len(right))
+    return " and ".join(parts) if is_small else ""
 
 
 def _input(pair: Pair) -> Iterator[Change]:

@@ -12,7 +12,7 @@ CONTEXT = 3
 MAX_LINES, MAX_WORDS, MAX_MARKED = 3000, 200, 200
 MIN_RATIO = 0.4  # below, two lines have too little in common to mark words
 Step = tuple[str, int, int, int, int]
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_WORD = re.compile(r"\$\$[\w.-]+\$\$|\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ class User:
     @property
     def is_current(self) -> bool:
         """Whether what lists show of the component uses it still."""
-        return self.newest.is_latest and self.newest.is_present
+        return _is_shown(self.newest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +213,10 @@ def key_of(entry: Entry) -> Key:
     return entry.source_id, entry.type, entry.name
 
 
+def _is_shown(entry: Entry) -> bool:
+    return entry.is_latest and entry.is_present
+
+
 def _is_version(each: Entry, entry: Entry) -> bool:
     return (*key_of(each), each.version) == (*key_of(entry), entry.version)
 
@@ -233,8 +237,8 @@ def _grouped(found: Iterable[tuple[Use, Entry]]) -> tuple[User, ...]:
         groups[key_of(user)].setdefault(user.id, (use, user))
     users = []
     for group in groups.values():
-        use, newest = max(group.values(), key=lambda pair: version_order(
-            pair[1].version, pair[1].position))
+        use, newest = max(group.values(), key=lambda pair: (
+            _is_shown(pair[1]), version_order(pair[1].version, pair[1].position)))
         users.append(User(newest=newest, use=use, older=len(group) - 1))
     return tuple(sorted(users, key=lambda user: (
         not user.is_current, -user.newest.committed_at.timestamp(), user.newest.id)))

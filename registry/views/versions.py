@@ -31,12 +31,12 @@ def compare() -> ResponseReturnValue:
         raise NotFoundError(f"{new.reference} is the first version: there is none to compare it "
                             "with.")
     context = WHOLE if request.args.get("whole") else CONTEXT
-    found = [services().changelog.versions(each, limit=MAX_CHOICES, user_id=viewer_id())
-             for each in (old, new)]
+    choices = {each.id: each for side in (new, old) for each in services().changelog.versions(
+        side, limit=MAX_CHOICES, user_id=viewer_id()).entries}
     return render_template(
         "marketplace/compare.html", old=old, new=new, difference=difference_of(old, new),
         lines=line_diff(old.text, new.text, context), is_whole=context == WHOLE,
-        old_choices=found[0].entries, new_choices=found[1].entries)
+        choices=list((choices | {old.id: old, new.id: new}).values()))
 
 
 @blueprint.get("/changelog")
