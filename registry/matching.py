@@ -1,16 +1,14 @@
 """Which documents a clause of a query asks for, and how well each fits: masks and scores."""
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from heapq import nsmallest
 from operator import ge, gt, le, lt
 from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
-from registry.document import fold_value
+from registry.document import WEIGHTS, fold_value
 from registry.query import All, Any, Clause, Filter, Not, Phrase, Words
 from registry.snapshot import Snapshot, View
 from registry.spelling import near_name_words
@@ -20,9 +18,7 @@ K1, B = 1.2, 0.6
 MAX_BEGINNINGS = 50
 NAME_BEGINNING, TEXT_BEGINNING, NEAR = 0.9, 0.4, 0.6
 FEW = 2
-MAX_LEAVES = 50
 _COMPARED: dict[str, Callable[..., np.ndarray]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_NUMBERS = frozenset("0123456789")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,27 +98,38 @@ class Matcher:
         numbers, weights = self.snapshot.postings("words", word)
         seen = self.view.mask[numbers]
         numbers, weights = numbers[seen], weights[seen]
-        lengths = self.snapshot.numbers["length"][numbers]
-        rarity = math.log(1 + (self.view.count - len(numbers) + 0.5) / (len(numbers) + 0.5))
-        mask = np.zeros(self.snapshot.count, bool)
-        score = np.zeros(self.snapshot.count, np.float32)
-        mask[numbers] = True
-        score[numbers] = rarity * weights * (K1 + 1) / (
-            weights + K1 * (1 - B + B * lengths / self.view.mean_length))
-        return Match(mask, score)
+        match = self.nothing()
+        match.mask[numbers] = True
+        match.score[numbers] = self._rarity(len(numbers)) * self._often(numbers, weights)
+        return match
 
     def beginning(self, start: str) -> Match:
-        """Words that begin so: those of names count more than those of texts."""
-        in_names = self._most_frequent("keys", f"name:{start}", skip="name:=")
-        in_texts = self._most_frequent("words", start)
-        found = self.nothing()
-        for word in dict.fromkeys([*(name.removeprefix("name:") for name in in_names), *in_texts]):
-            match = self.scored(word)
-            factor = np.full(self.snapshot.count, TEXT_BEGINNING, np.float32)
-            factor[self.snapshot.postings("keys", f"name:{word}")[0]] = NAME_BEGINNING
-            np.logical_or(found.mask, match.mask, out=found.mask)
-            np.maximum(found.score, match.score * factor, out=found.score)
-        return found
+        """The highest score of words that begin so: prominent ones count more than others."""
+        words = [name.removeprefix("name:") for name in self.snapshot.beginning(
+            "keys", f"name:{start}", MAX_BEGINNINGS, without="name:=")]
+        words += self.snapshot.beginning("words", start, MAX_BEGINNINGS)
+        found = [self.snapshot.postings("words", word) for word in dict.fromkeys(words)]
+        match = self.nothing()
+        if not found:
+            return match
+        numbers, weights = (np.concatenate(arrays) for arrays in zip(*found))
+        word_of = np.repeat(np.arange(len(found)), [len(each) for each, _ in found])
+        seen = self.view.mask[numbers]
+        numbers, weights, word_of = numbers[seen], weights[seen], word_of[seen]
+        rarity = self._rarity(np.bincount(word_of, minlength=len(found)))[word_of]
+        factor = np.where(weights >= WEIGHTS["name"], NAME_BEGINNING, TEXT_BEGINNING)
+        match.mask[numbers] = True
+        np.maximum.at(match.score, numbers, (
+            factor * rarity * self._often(numbers, weights)).astype(np.float32))
+        return match
+
+    def _rarity(self, count: int | np.ndarray) -> np.ndarray:
+        return np.log(1 + (self.view.count - count + 0.5) / (count + 0.5))
+
+    def _often(self, numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What the weight of a word in a document counts, beside the length of that."""
+        lengths = self.snapshot.numbers["length"][numbers]
+        return weights * (K1 + 1) / (weights + K1 * (1 - B + B * lengths / self.view.mean_length))
 
     def nearly(self, asked: Asked) -> Match:
         """What has each part in its name but for one letter, or them written together."""
@@ -137,16 +144,11 @@ class Matcher:
     def _near(self, part: str) -> Match:
         """The part itself, or words of names at one letter's distance, for less."""
         found = [self.scored(part)]
-        for word in near_name_words(self.snapshot, part):
+        for word in near_name_words(self.snapshot, self.view, part):
             match = self.scored(word)
             mask = match.mask & self.in_name(word)
             found.append(Match(mask, np.where(mask, match.score * NEAR, 0)))
         return either(found, self.nothing())
-
-    def _most_frequent(self, field: str, start: str, skip: str = "\0") -> list[str]:
-        found = self.snapshot.beginning(field, start)
-        return nsmallest(MAX_BEGINNINGS, (word for word in found if not word.startswith(skip)),
-                         key=lambda word: (-found[word], word))
 
     # --- phrases and filters --------------------------------------------------------------------
 
@@ -159,9 +161,10 @@ class Matcher:
         if not wanted.strip():
             return self.nothing()
         mask = np.zeros(self.snapshot.count, bool)
-        for number in np.flatnonzero(candidates.mask & self.view.mask).tolist():
-            part, inside = self.snapshot.place(number)
-            mask[number] = wanted in part.segment.stream(inside)
+        for part, base in zip(self.snapshot.parts, self.snapshot.bases.tolist()):
+            end = base + part.segment.count
+            inside = np.flatnonzero((candidates.mask & self.view.mask)[base:end]).tolist()
+            mask[base:end][part.segment.having(inside, wanted)] = True
         return Match(mask, np.where(mask, candidates.score, 0))
 
     def filter(self, wanted: Filter) -> np.ndarray:

@@ -118,7 +118,7 @@ class Ranking:
         def is_found(text: str) -> bool:
             asked = tuple(Words(word) for word in text.split())
             return bool(self.find(All((*asked, *others))).mask.any())
-        return suggestions(self.snapshot, words, unknown, is_found)
+        return suggestions(self.snapshot, self._matcher.view, words, unknown, is_found)
 
     def _match(self, word: Asked, is_last: bool, has_others: bool) -> Match:
         """A word; beside others, `dataset` and the like also mean the type."""

@@ -158,6 +158,11 @@ class Segment:
         """What is written in a document; see document.stream_of."""
         return self._columns["stream"][number]
 
+    def having(self, numbers: Sequence[int], text: bytes) -> list[int]:
+        """Those of the documents in whose stream a text stands."""
+        stream = self._columns["stream"]
+        return [number for number in numbers if text in stream[number]]
+
     def postings(self, field: str, word: str) -> Postings:
         """The numbers of the documents that have a word, rising, and its weight in each."""
         key = field, word
@@ -207,7 +212,7 @@ class Segment:
 
     def _read_postings(self, field: str, word: str) -> Postings:
         try:
-            info = self._terms.term_info(field, word.encode())
+            info = self._terms.term_info(field, word.encode(errors="replace"))
         except TermNotFound:
             return _NOWHERE
         if info.is_inlined():

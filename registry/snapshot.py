@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nsmallest
 from typing import Any, Iterable, Sequence
 
 import numpy as np
@@ -108,18 +109,22 @@ class Snapshot:
                          if len(numbers)], np.int64),
                 _joined([weights for numbers, weights in found if len(numbers)], np.float32))
 
-    def beginning(self, field: str, start: str) -> Counter[str]:
-        """Every word of a field that begins so, with how many documents have it."""
+    def beginning(self, field: str, start: str, limit: int, without: str = "") -> list[str]:
+        """The most frequent words of a field that begin so, but none that begins with `without`."""
         found: Counter[str] = Counter()
         for part in self.parts:
             words, counts = part.segment.lexicon(field)
             begin, end = bisect_left(words, start), bisect_left(words, start + LAST)
-            if not found:
-                found = Counter(dict(zip(words[begin:end], counts[begin:end].tolist())))
-            else:
-                for word, count in zip(words[begin:end], counts[begin:end].tolist()):
-                    found[word] += count
-        return found
+            begun = counts[begin:end].copy()
+            if without:
+                begun[max(0, bisect_left(words, without) - begin):
+                      max(0, bisect_left(words, without + LAST) - begin)] = 0
+            best = np.argpartition(-begun, limit)[:limit] if limit < len(begun) \
+                else np.arange(len(begun))
+            for place in best.tolist():
+                found[words[begin + place]] += int(begun[place])
+        return [word for word in nsmallest(limit, found, key=lambda word: (-found[word], word))
+                if found[word]]
 
     def place(self, number: int) -> tuple[Loaded, int]:
         """The segment of a document and its number there."""

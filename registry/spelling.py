@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Collection, Sequence
+from itertools import islice
+from typing import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from rapidfuzz import fuzz, process
@@ -19,8 +20,8 @@ MAX_LENGTH = 64
 CUTOFF = 70.0
 
 
-def near_name_words(snapshot: Snapshot, word: str) -> list[str]:
-    """Words of names at the distance of one letter, or of two that changed places."""
+def near_name_words(snapshot: Snapshot, view: View, word: str) -> list[str]:
+    """Words of visible names at the distance of one letter, or of two that changed places."""
     if not MIN_LETTERS <= len(word) <= MAX_LENGTH or word.isdecimal():
         return []
     found: dict[str, None] = {}
@@ -29,7 +30,7 @@ def near_name_words(snapshot: Snapshot, word: str) -> list[str]:
                 word, part.name_words, scorer=OSA.distance, score_cutoff=1, limit=None):
             if distance == 1:
                 found[near] = None
-    return sorted(found)[:MAX_NEAR]
+    return list(islice(_seen(snapshot, view, sorted(found)), MAX_NEAR))
 
 
 def completions(snapshot: Snapshot, view: View, prefix: str, limit: int) -> list[Completion]:
@@ -63,25 +64,32 @@ def nearest_names(names: Sequence[tuple[str, str]], wanted: str, limit: int) -> 
     return list(dict.fromkeys(name for _, name in ranked))[:limit]
 
 
-def suggestions(snapshot: Snapshot, words: Sequence[str], unknown: Collection[str],
+def suggestions(snapshot: Snapshot, view: View, words: Sequence[str], unknown: Collection[str],
                 is_found: Callable[[str], bool]) -> tuple[str, ...]:
     """Queries like this one that find something: each unknown word replaced by a near one."""
     choices = [""]
     for word in words:
-        near = _near(snapshot, word) if word in unknown else [word]
+        near = _near(snapshot, view, word) if word in unknown else [word]
         choices = [f"{choice} {each}".strip() for choice in choices for each in near][:MAX_CHOICES]
     return tuple(choice for choice in choices if choice and is_found(choice))[:MAX_SUGGESTIONS]
 
 
-def _near(snapshot: Snapshot, word: str) -> list[str]:
-    """The nearest words of names, and the word's parts put right one by one."""
+def _near(snapshot: Snapshot, view: View, word: str) -> list[str]:
+    """The nearest words of visible names."""
     folded = fold(word).casefold()[:MAX_LENGTH]
     found: dict[str, float] = {}
     for part in snapshot.parts:
         for near, score, _ in process.extract(folded, part.name_words, scorer=fuzz.ratio,
-                                              score_cutoff=CUTOFF, limit=MAX_SUGGESTIONS):
+                                              score_cutoff=CUTOFF, limit=None):
             found[near] = max(score, found.get(near, 0.0))
-    return sorted(found, key=lambda near: (-found[near], near))[:MAX_SUGGESTIONS]
+    nearest = sorted(found, key=lambda near: (-found[near], near))
+    return list(islice(_seen(snapshot, view, nearest), MAX_SUGGESTIONS))
+
+
+def _seen(snapshot: Snapshot, view: View, words: Iterable[str]) -> Iterator[str]:
+    """Those of the words that stand in a visible name."""
+    return (word for word in words
+            if view.mask[snapshot.postings("keys", f"name:{word}")[0]].any())
 
 
 def _most_used(owned: np.ndarray, used: np.ndarray, is_whole: np.ndarray) -> np.ndarray:
