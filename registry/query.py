@@ -73,7 +73,7 @@ class Query:
 
     @property
     def filters(self) -> tuple[Clause, ...]:
-        """What holds for all of the query and asks for no words: filters, also excluded or joined."""
+        """What holds for all of the query and asks for no words: filters, excluded or joined."""
         return tuple(clause for clause in self.clauses
                      if all(isinstance(leaf, Filter) for leaf in leaves(clause)))
 

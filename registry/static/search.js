@@ -1,4 +1,4 @@
-// The search field: names are suggested while one types; arrows choose, Enter opens the page.
+// The search field: names and filters are suggested while one types; arrows and Enter choose.
 
 const input = document.getElementById("q");
 const list = document.getElementById("suggestions");
@@ -41,25 +41,39 @@ function close() {
   choose(-1);
 }
 
-function optionOf(completion, number) {
+function optionOf({ label, kind, url = "", query = "" }, number) {
   const option = document.createElement("li");
   option.id = `suggestion-${number}`;
   option.setAttribute("role", "option");
   option.setAttribute("aria-selected", "false");
-  option.dataset.url = pageOf(completion);
-  const type = document.createElement("small");
-  type.textContent = TYPES[completion.type] ?? completion.type;
+  Object.assign(option.dataset, { url, query });
   const name = document.createElement("span");
-  name.textContent = completion.name;
-  option.append(name, " ", type);
+  name.textContent = label;
+  const small = document.createElement("small");
+  small.textContent = kind;
+  option.append(name, " ", small);
   return option;
 }
 
-function show(completions) {
+function show({ completions, filters }) {
+  const found = [
+    ...completions.map((each) => (
+      { label: each.name, kind: TYPES[each.type] ?? each.type, url: pageOf(each) })),
+    ...filters.map((each) => ({ label: each.filter, kind: "Filter", query: each.query })),
+  ];
   choose(-1);
-  list.replaceChildren(...completions.slice(0, MAX_SHOWN).map(optionOf));
-  list.hidden = !completions.length;
+  list.replaceChildren(...found.slice(0, MAX_SHOWN).map(optionOf));
+  list.hidden = !found.length;
   input.setAttribute("aria-expanded", String(!list.hidden));
+}
+
+// A name leads to its page; a filter goes into the field, where one types on.
+function take(option) {
+  if (option.dataset.url) return location.assign(option.dataset.url);
+  const { query } = option.dataset;
+  input.value = query.endsWith(":") ? query : `${query} `;
+  close();
+  return query.endsWith(":") && ask();
 }
 
 async function ask() {
@@ -71,8 +85,8 @@ async function ask() {
     const url = `${input.dataset.complete}?q=${encodeURIComponent(text)}`;
     const answer = await fetch(url, { signal: running.signal });
     if (!answer.ok) return close();
-    const { completions } = await answer.json();
-    if (text === input.value && document.activeElement === input) show(completions);
+    const found = await answer.json();
+    if (text === input.value && document.activeElement === input) show(found);
   } catch (error) {
     if (error.name !== "AbortError") close();
   }
@@ -93,7 +107,7 @@ input.addEventListener("keydown", (event) => {
   const count = list.children.length;
   if (event.key === "ArrowDown" && list.hidden) ask();
   else if (event.key === "Escape" && !list.hidden) close();
-  else if (event.key === "Enter" && chosen >= 0) location.assign(list.children[chosen].dataset.url);
+  else if (event.key === "Enter" && chosen >= 0) take(list.children[chosen]);
   else if (event.key === "ArrowDown") choose((chosen + 2) % (count + 1) - 1);
   else if (event.key === "ArrowUp" && count) choose((chosen + count + 1) % (count + 1) - 1);
   else return;
@@ -103,7 +117,7 @@ input.addEventListener("keydown", (event) => {
 list.addEventListener("pointerdown", (event) => { event.preventDefault(); });
 list.addEventListener("click", (event) => {
   const option = event.target.closest("[role=option]");
-  if (option) location.assign(option.dataset.url);
+  if (option) take(option);
 });
 input.addEventListener("blur", close);
 addEventListener("pageshow", close);

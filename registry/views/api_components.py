@@ -12,6 +12,7 @@ from registry.highlight import spans, terms_of
 from registry.hits import Hit
 from registry.query import parse_query
 from registry.views import api_models as models
+from registry.views import completions
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
 from registry.views.entries import (
@@ -22,7 +23,7 @@ from registry.views.entries import (
     versions_of,
 )
 from registry.views.errors import API_PREFIX
-from registry.views.finding import completions, suggestions
+from registry.views.finding import suggestions
 from registry.views.services import services
 
 COMPLETIONS_KEPT_S = 60
@@ -52,9 +53,12 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
 @api.route("GET", "/complete", access=Access.PUBLIC, query=models.CompletionQuery,
            result=models.Completions)
 def complete_name(query: models.CompletionQuery) -> ResponseReturnValue:
-    """Names that a query may be going to: of its words, and of its type where it has one."""
-    answer = jsonify(completions=[{"type": each.type, "name": each.name}
-                                  for each in completions(query.q, query.limit)])
+    """What a query may be going to: names that begin like its words, filters like its end."""
+    answer = jsonify(
+        completions=[{"type": each.type, "name": each.name}
+                     for each in completions.names(query.q, query.limit)],
+        filters=[{"filter": each.filter, "query": each.query}
+                 for each in completions.filters(query.q, query.limit)])
     answer.headers["Cache-Control"] = f"private, max-age={COMPLETIONS_KEPT_S}"
     return answer
 

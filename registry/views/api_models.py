@@ -460,8 +460,14 @@ class Completion(Answer):
     name: str
 
 
+class FilterCompletion(Answer):
+    filter: str
+    query: str = Field(description="The whole query with the filter at its end.")
+
+
 class Completions(Answer):
     completions: list[Completion]
+    filters: list[FilterCompletion] = Field(description="Fields, and values that are there.")
 
 
 # --- references ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from registry.clauses import Filter, clause_text, filters_of
 from registry.highlight import pieces, terms_of
-from registry.hits import SORTS, Completion, Hit, Page
+from registry.hits import SORTS, Hit, Page
 from registry.query import Query, QueryError, parse_query
 from registry.tokens import squash
 from registry.views.auth import viewer_id
@@ -24,7 +24,6 @@ GPU_TITLES = {"0": "none", "<=1": "at most 1", "<=2": "at most 2", "<=4": "at mo
               "<=8": "at most 8", ">8": "more than 8"}
 SORT_TITLES = {"relevance": "Best match", "updated": "Newest", "used": "Most used", "name": "Name"}
 SHOWN_VALUES = 6
-MAX_COMPLETIONS = 100
 SHOWN_PAGES = 2  # on either side of the present one
 ALL_VERSIONS = Filter("versions", "=", "all")
 _TICKS = re.compile(r"`([^`\n]+)`")
@@ -187,19 +186,6 @@ def _as_named(words: str) -> str:
     """The name that these words are, with its separators; the words where they are none."""
     near = services().search.nearest(words, user_id=viewer_id())
     return next((name for name in near if squash(name) == squash(words)), words)
-
-
-def completions(text: str, limit: int) -> list[Completion]:
-    """Names that begin as the words of an unfinished query do; none where it asks for no words."""
-    query, error = understood(text)
-    words = query.without_filters()
-    if error or not words.wanted:
-        return []
-    types = {each.value for each in query.filters if isinstance(each, Filter)
-             and each.field == "type"}
-    found = services().search.complete(words.text, limit=MAX_COMPLETIONS if types else limit,
-                                       user_id=viewer_id())
-    return [each for each in found if not types or each.type in types][:limit]
 
 
 def understood(text: str) -> tuple[Query, QueryError | None]:

@@ -43,6 +43,18 @@ def test_a_suggestion_is_opened_by_a_click(page):
     page.wait_for_url("**/c/data/points")
 
 
+def test_a_filter_is_completed_in_the_field(page):
+    page.goto("/")
+    field(page).press_sequentially("hello ty")
+    page.get_by_role("option", name="type:").wait_for()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.get_by_role("option", name="type:job").click()
+    assert field(page).input_value() == "hello type:job "
+    page.keyboard.press("Enter")
+    page.get_by_role("list", name="Filters that hold").wait_for()
+
+
 def test_letters_that_become_chinese_are_asked_for_once(page):
     asked = []
     page.on("request", lambda request: asked.append(request.url)

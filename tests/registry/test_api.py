@@ -132,9 +132,19 @@ def test_a_hit_says_what_to_mark_in_it(web):
 def test_names_are_completed_from_the_first_letters(web):
     visitor = web.program()
     assert visitor.get("/complete", q="he").json == {
-        "completions": [{"type": "job", "name": "hello"}]}
-    assert visitor.get("/complete", q="type:data he").json == {"completions": []}
-    assert visitor.get("/complete", q='"he').json == {"completions": []}
+        "completions": [{"type": "job", "name": "hello"}], "filters": []}
+    assert visitor.get("/complete", q="type:data he").json["completions"] == []
+    assert visitor.get("/complete", q='"he').json["completions"] == []
+
+
+@pytest.mark.parametrize("text, queries", [
+    ("hello ty", ["hello type:"]), ("type:d", ["type:data", "type:dockerimage"]),
+    ("hello -type:j", ["hello -type:job"]), ("versions:", ["versions:all"]),
+    ("by:a", ["by:Ann"]), ('hello by:"A', ["hello by:Ann"]), ("tag:", []), ("nope:x", []),
+    ("t", []), ("http://h", []), ("type:job image:", ["type:job image:busybox:1"])])
+def test_fields_and_their_values_are_completed(web, text, queries):
+    found = web.program().get("/complete", q=text).json["filters"]
+    assert [each["query"] for each in found] == queries
 
 
 def test_a_component_is_shown_whole(web):
