@@ -7,8 +7,8 @@ from tests.registry.repository import Repository
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     market.origin = Repository(tmp_path / "origin")
     market.add(market.origin.path)
     market.changelog = Changelog(market.engine)

@@ -26,8 +26,8 @@ tasks:
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     origin = Repository(tmp_path / "origin")
     origin.commit({
         "data/a.yaml": data("a"), "data/b.yaml": data("b", uri="https://h.org/b"),

@@ -11,8 +11,8 @@ from tests.registry.repository import Repository
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     yield market
     market.close()
 
@@ -69,10 +69,10 @@ def inline(type, uri):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory, databases):
     """`data/d` in three versions with users by every kind of reference."""
     folder = tmp_path_factory.mktemp("relations")
-    market = Marketplace(folder / "home")
+    market = Marketplace(folder / "home", databases.new())
     one, two = Repository(folder / "one"), Repository(folder / "two")
     tf = inline("dockerimage", "o/tf:1")
     one.commit({

@@ -9,8 +9,8 @@ from tests.registry.repository import Repository, git
 
 
 @pytest.fixture
-def market(tmp_path):
-    market = Marketplace(tmp_path / "home")
+def market(tmp_path, database_url):
+    market = Marketplace(tmp_path / "home", database_url)
     yield market
     market.close()
 
