@@ -50,7 +50,9 @@ def test_pages_and_the_bundled_marketplace_are_found():
 @pytest.mark.parametrize("name, value", [
     ("PORT", "0"), ("PORT", "65536"), ("PORT", "http"), ("PORT", "²"),
     ("PAISHARE_SYNC_INTERVAL_S", "0"), ("PAISHARE_SYNC_INTERVAL_S", "soon"),
-    ("PAISHARE_SYNC_INTERVAL_S", "nan"), ("PAISHARE_RUNNER_URL", "ftp://x"),
+    ("PAISHARE_SYNC_INTERVAL_S", "nan"), ("PAISHARE_DUMP_INTERVAL_H", "-1"),
+    ("PAISHARE_DUMP_INTERVAL_H", "8761"), ("PAISHARE_DUMP_INTERVAL_H", "nightly"),
+    ("PAISHARE_RUNNER_URL", "ftp://x"),
     ("PAISHARE_RUNNER_URL", "unix:relative"), ("PAISHARE_RUNNER_URL", "http://runner:1"),
     ("PAISHARE_DATABASE_URL", "mysql://x"), ("PAISHARE_DATABASE_URL", "sqlite:///registry.db"),
     ("PAISHARE_DATABASE_URL", "sqlite:///:memory:"),

@@ -9,13 +9,14 @@ import tarfile
 from datetime import datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from registry import db, home, restore
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.component import parse
 from registry.config import Settings
-from registry.dump import Dumps, catalog_hash
+from registry.dump import DumpClock, Dumps, catalog_hash, snapshot
 from registry.errors import (
     ConflictError,
     ForbiddenError,
@@ -408,3 +409,67 @@ def test_seven_dumps_are_kept_and_the_next_is_due_a_day_later(origin):
 def test_a_file_that_cannot_be_written_is_said_with_what_to_do(origin, tmp_path):
     with pytest.raises(RegistryError, match="cannot be written: No such file.*Name a file in"):
         origin.dumps.export(tmp_path / "nowhere" / "x.tar.gz")
+
+
+def test_the_clock_makes_a_dump_when_one_is_due_and_not_before(origin, caplog):
+    try:
+        clock = DumpClock(origin.dumps, interval_h=24)
+        clock.look()
+        clock.wait()
+        made, = origin.dumps.kept()
+        clock.look()
+        clock.wait()
+        DumpClock(origin.dumps, interval_h=24).look()
+        DumpClock(origin.dumps, interval_h=0).look()
+        assert origin.dumps.kept() == [made]
+    finally:
+        shutil.rmtree(origin.settings.home / "dumps")
+
+
+def test_a_clock_of_zero_hours_makes_none(origin):
+    DumpClock(origin.dumps, interval_h=0).look()
+    assert origin.dumps.kept() == []
+
+
+def test_a_dump_that_fails_is_logged_and_not_tried_again_at_once(origin, caplog, monkeypatch):
+    tries = []
+
+    def fail(now):
+        tries.append(now)
+        raise RegistryError("The disk is full.")
+    monkeypatch.setattr(origin.dumps, "make", fail)
+    clock = DumpClock(origin.dumps, interval_h=24)
+    for _ in range(3):
+        clock.look()
+        clock.wait()
+    assert len(tries) == 1
+    assert "The nightly dump failed; the next try is in an hour: The disk is full." in caplog.text
+
+
+def test_what_killed_processes_left_is_removed(origin, dump, tmp_path):
+    for folder in (origin.settings.home / "dumps" / ".export-x", tmp_path / "twin" / ".import-x"):
+        (folder / "tables").mkdir(parents=True)
+    try:
+        origin.dumps.make(NOW)
+        restore.restore(settings_of(tmp_path / "twin"), dump, public_key=None)
+        assert not [*(origin.settings.home / "dumps").glob(".*")]
+        assert not [*(tmp_path / "twin").glob(".*")]
+    finally:
+        shutil.rmtree(origin.settings.home / "dumps")
+
+
+def test_a_dump_is_of_one_moment_whatever_is_written_meanwhile(database_url):
+    engine = db.create_engine(database_url)
+    db.upgrade(engine)
+    row = {"kind": "local", "location": "/x", "commits": 0, "created_at": NOW}
+    count = sa.select(sa.func.count()).select_from(db.sources)
+    with engine.begin() as connection:
+        connection.execute(db.sources.insert().values(name="first", **row))
+    with snapshot(engine) as reading:
+        assert reading.scalar(count) == 1
+        with engine.begin() as connection:
+            connection.execute(db.sources.insert().values(name="second", **row))
+        assert reading.scalar(count) == 1
+    with engine.connect() as connection:
+        assert connection.scalar(count) == 2
+    engine.dispose()
