@@ -56,8 +56,9 @@ function optionOf({ label, kind, url = "", query = "" }, number) {
 }
 
 function show({ completions, filters }) {
+  const names = completions.slice(0, MAX_SHOWN - Math.min(filters.length, MAX_SHOWN / 2));
   const found = [
-    ...completions.map((each) => (
+    ...names.map((each) => (
       { label: each.name, kind: TYPES[each.type] ?? each.type, url: pageOf(each) })),
     ...filters.map((each) => ({ label: each.filter, kind: "Filter", query: each.query })),
   ];
