@@ -1,9 +1,12 @@
 """The query language: what a text asks for, and where one that cannot be read goes wrong."""
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from registry.clauses import All, Any, Filter, Not, Phrase, Words, clause_text
+from registry.clauses import All, Any, Filter, Not, Phrase, Words, clause_text, leaves
 from registry.query import MAX_DEPTH, Query, QueryError, parse_query
 from registry.query_fields import FIELDS
 
@@ -137,13 +140,13 @@ def test_any_text_is_read_or_refused_at_a_place_within_it(text):
 words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
 values = st.text(st.characters(codec="utf-8"), min_size=1).filter(
     lambda text: " ".join(text.split()) == text)
-leaves = words.map(Words) | values.map(Phrase) | st.builds(
+asked = words.map(Words) | values.map(Phrase) | st.builds(
     Filter, st.sampled_from([key for key, field in FIELDS.items()
                              if field.kind == "text" and not field.values]), st.just("="), values)
 
 
 @settings(deadline=None)
-@given(st.lists(leaves, max_size=5), st.sampled_from(["by", "tag", "image", "source"]), values)
+@given(st.lists(asked, max_size=5), st.sampled_from(["by", "tag", "image", "source"]), values)
 def test_a_filter_is_added_and_taken_out_again_whatever_its_value(clauses, field, value):
     query = parse_query(str(Query(All(tuple(clauses)))))
     narrowed = parse_query(query.with_filter(field, value).text)
@@ -178,3 +181,19 @@ def test_the_example_of_every_field_is_a_filter_of_it():
     for key, field in FIELDS.items():
         asked = clause(field.example)
         assert isinstance(asked, Filter) and asked.field == key
+
+
+def test_the_guide_lists_every_field_and_its_examples_are_read():
+    guide = (Path(__file__).parents[2] / "docs" / "search.md").read_text()
+    rows = re.findall(r"^\| `(\w+):` \|.*\| (.*) \|$", guide, re.M)
+    assert [key for key, _ in rows] == list(FIELDS)
+    for key, examples in rows:
+        for written in re.findall("`([^`]+)`", examples):
+            assert {leaf.field for leaf in leaves_of(written)} == {key}
+    words = guide.partition("## Words")[2].partition("## Filters")[0]
+    for written in re.findall(r"^\| `([^`]+)` \|", words, re.M):
+        assert leaves_of(written)
+
+
+def leaves_of(text):
+    return list(leaves(clause(text)))
