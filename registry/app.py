@@ -14,6 +14,7 @@ from registry.config import PACKAGE, Settings
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.marks import Marks
+from registry.plain_search import PlainSearch
 from registry.recommendation import Recommendation
 from registry.relations import Relations
 from registry.runner_client import RunnerClient
@@ -78,7 +79,7 @@ def services_of(found: Settings) -> Services:
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine),
-        search=SearchIndex(found.search_dir),
+        search=SearchIndex(found.search_dir, PlainSearch(engine)),
         shelves=Shelves(catalog, found.home / "shelves"),
         changelog=Changelog(engine), recommendation=Recommendation(engine),
         relations=Relations(engine, catalog), runs=Runs(engine, catalog),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, Iterator, Mapping
@@ -59,6 +59,11 @@ class Document:
     def tags(self) -> tuple[str, ...]:
         return tags_of(self.component.document) if self.component else ()
 
+    @property
+    def shown(self) -> Hit:
+        """What a list shows of it."""
+        return replace(self.hit, description=_shortened(self.hit.description), tags=self.tags)
+
     @cached_property
     def images(self) -> tuple[str, ...]:
         return tuple(_images(self.component)) if self.component else ()
@@ -95,7 +100,7 @@ def fields_of(document: Document) -> dict[str, Any]:
     texts = list(_texts(document))
     weights = weights_of(texts)
     return {"component": {document.id: 1.0}, "words": weights,
-            "keys": dict.fromkeys(_keys(document), 1.0), "card": _json(_card(document)),
+            "keys": dict.fromkeys(_keys(document), 1.0), "card": _json(asdict(document.shown)),
             "facts": _json(_facts(document, sum(weights.values()))),
             "stream": stream_of(texts).encode()}
 
@@ -224,14 +229,6 @@ def _facts(document: Document, length: float) -> list[Any]:
 def _seconds(updated: str) -> int:
     moment = datetime.fromisoformat(updated)
     return int(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp())
-
-
-def _card(document: Document) -> dict[str, Any]:
-    hit = document.hit
-    return {"source": hit.source, "type": hit.type, "name": hit.name, "version": hit.version,
-            "contributor": hit.contributor, "description": _shortened(hit.description),
-            "reference": hit.reference, "updated": hit.updated, "used": hit.used,
-            "tags": list(document.tags), "is_deprecated": hit.is_deprecated}
 
 
 def _shortened(text: str) -> str:

@@ -62,7 +62,7 @@ class Outbox:
         """Whether the index holds as many components as the catalog, the outbox being empty."""
         with self._engine.connect() as connection:
             wanted = connection.scalar(sa.select(sa.func.count()).select_from(versions).where(
-                versions.c.is_latest, versions.c.is_present, ~_IS_YANKED))
+                versions.c.is_latest, versions.c.is_present, ~IS_YANKED))
         return self._index.count() == wanted
 
     def _delete(self, ids: Sequence[int]) -> None:
@@ -80,10 +80,16 @@ def documents(connection: sa.Connection, keys: Names | None) -> Iterator[Documen
     """
     known = _Known.read(connection, keys)
     rows = connection.execution_options(yield_per=BATCH).execute(sa.select(
-        versions, sources.c.name.label("source"), sources.c.kind, _IS_YANKED.label("is_yanked"))
+        versions, sources.c.name.label("source"), sources.c.kind, IS_YANKED.label("is_yanked"))
         .join(sources).where(versions.c.is_present, *_among(keys, versions)))
     for row in rows:
         yield known.document(row, is_newest=row.is_latest and not row.is_yanked)
+
+
+def hits_of(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) -> tuple[Hit, ...]:
+    """What lists show of these versions, read together with `source` and `kind`."""
+    known = _Known.read(connection, {(row.type, row.name) for row in rows})
+    return tuple(known.document(row, is_newest=row.is_latest).shown for row in rows)
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,12 @@ def _used_by(connection: sa.Connection, keys: Names) -> set[tuple[str, str]]:
             for type in ([row.target_type] if row.target_type else TYPES)}
 
 
-_IS_YANKED = sa.exists().where(
-    marks.c.source_id == versions.c.source_id, marks.c.type == versions.c.type,
-    marks.c.name == versions.c.name, marks.c.version == versions.c.version,
-    marks.c.kind == YANKED)
+def _is_marked(kind: str, *which: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    return sa.exists().where(
+        marks.c.source_id == versions.c.source_id, marks.c.type == versions.c.type,
+        marks.c.name == versions.c.name, marks.c.kind == kind,
+        sa.or_(marks.c.version == versions.c.version, *which))
+
+
+IS_YANKED = _is_marked(YANKED)
+IS_DEPRECATED = _is_marked(DEPRECATED, marks.c.version == "")

@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Callable, Collection, Iterable, Mapping, TypeVar
+from typing import Callable, Collection, Iterable, Mapping, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,11 +44,24 @@ T = TypeVar("T")
 ALL_VERSIONS = Filter("versions", "=", "all")
 
 
+class Plain(Protocol):
+    """What answers, roughly, where the index cannot."""
+
+    def page(self, clause: Clause, empty: Page, *, types: Collection[str], sort: str,
+             user_id: int | None) -> Page:
+        """The page `empty` with what is found; its `is_ready` stays False."""
+
+    def complete(self, prefix: str, limit: int, user_id: int | None) -> list[Completion]:
+        """Names that begin so."""
+
+
 class SearchIndex:
     """Reads, and in the sync process alone writes, the index below `path`. Safe in threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, plain: Plain | None = None) -> None:
+        """`plain` answers while there is no index; None: nothing is found then."""
         self.path = path
+        self._plain = plain
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
 
@@ -68,13 +81,19 @@ class SearchIndex:
                      is_ready=False)
         wanted = _Wanted(clause, types, sort if sort in SORTS else SORTS[0], explain)
         audiences = visibility.audiences(user_id)
-        return self._read(lambda opened: opened.page(wanted, audiences, empty), empty)
+        found = self._read(lambda opened: opened.page(wanted, audiences, empty), empty)
+        if found.is_ready or self._plain is None:
+            return found
+        return self._plain.page(clause, empty, types=types, sort=wanted.sort, user_id=user_id)
 
     def complete(self, prefix: str, *, limit: int = 8, user_id: int | None = None
                  ) -> list[Completion]:
         """Names that begin so, then names of which a part begins so; never raises."""
         audiences = visibility.audiences(user_id)
-        return self._read(lambda opened: opened.complete(prefix, audiences, limit), [])
+        found = self._read(lambda opened: opened.complete(prefix, audiences, limit), None)
+        if found is None and self._plain:
+            return self._plain.complete(prefix, limit, user_id)
+        return found or []
 
     def nearest(self, name: str, type: str = "", *, limit: int = 3, user_id: int | None = None
                 ) -> list[str]:
@@ -271,9 +290,9 @@ class _Opened:
     def _hit(self, ranking: Ranking, found: Found, number: int, is_explained: bool) -> Hit:
         part, inside = ranking.snapshot.place(number)
         card = part.segment.card(inside)
-        return Hit(**{**card, "tags": tuple(card["tags"])},
-                   score=round(float(found.score[number]), 3),
-                   why=ranking.explain(found, number) if is_explained else ())
+        return Hit(**{**card, "tags": tuple(card["tags"]),
+                      "score": round(float(found.score[number]), 3),
+                      "why": ranking.explain(found, number) if is_explained else ()})
 
 
 def _clause_of(query: str | Query | Clause) -> Clause:

@@ -58,7 +58,7 @@ filters = st.one_of(
               st.integers(0, 6).map(str)),
     st.builds(Filter, st.just("updated"), st.sampled_from(["=", "<", "<=", ">", ">="]),
               st.integers(1, 5).map("2026-01-0{}".format)),
-    *(st.builds(Filter, st.just(field), st.just("="), st.sampled_from(values)) for field, values in {
+    *(st.builds(Filter, st.just(key), st.just("="), st.sampled_from(values)) for key, values in {
         "type": TYPES, "by": ("ann", "BOB", "eve"), "tag": ("red", "blue"), "source": ("s0", "s1"),
         "image": ("host/ab:1", "host", "cd"), "param": WORDS[:3], "name": WORDS,
         "uses": ("thing", "dockerimage/thing", "host/cd:1"), "version": ("1.0.0", "2", "1"),
