@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Collection, Mapping, NoReturn
 
 from registry.component_rules import (
+    INNER_TYPES,
     PLACEHOLDER,
     PREREQUISITE_TYPES,
     TYPES,
@@ -176,8 +177,9 @@ def _checked_type(document: Document, value: Mapping[str, Any], types: Collectio
     if type_name in TYPES and type_name in types:
         return type_name
     choices = " or ".join(f"`type: {name}`" for name in types)
-    if type_name == "storage":
-        message = "Storage has no file of its own. Write it into the `prerequisites` of a job."
+    if type_name in INNER_TYPES:
+        message = (f"{type_name.capitalize()} has no file of its own. Write it into the "
+                   "`prerequisites` of a job.")
     elif type_name in TYPES:
         message = f"A component of type {type_name} is not expected here, only {choices}."
     elif type_name is None:

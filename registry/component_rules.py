@@ -18,7 +18,8 @@ from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
 
 TYPES = ("job", "data", "script", "dockerimage")
-PREREQUISITE_TYPES = ("data", "script", "storage", "dockerimage")
+PREREQUISITE_TYPES = ("data", "script", "storage", "output", "dockerimage")
+INNER_TYPES = ("storage", "output")  # they live inside jobs, and are not looked up
 DEFAULT_SHM_MB = 64
 MAX_CANDIDATES = 50
 MAX_LIST = 200  # the longest list that the schemas allow where rules look into it
@@ -42,7 +43,7 @@ def _without_references(schema: Any) -> Any:
 SCHEMAS: Mapping[str, Any] = {
     name: json.loads(resources.files("registry.schemas").joinpath(f"{name}.json").read_bytes())
     for name in TYPES}
-_STORAGE_SCHEMA = SCHEMAS["job"]["$defs"]["storage"]
+_INNER_SCHEMAS = {name: SCHEMAS["job"]["$defs"][name] for name in INNER_TYPES}
 _REGISTRY: Registry = Registry().with_resources(
     (schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 _VALIDATORS = {name: Draft202012Validator(schema, registry=_REGISTRY)
@@ -206,7 +207,7 @@ def _item_schema(schema: Mapping[str, Any], item: Any) -> Mapping[str, Any]:
     if "allOf" not in inner or not isinstance(item, dict):
         return inner
     kind = item.get("type")
-    return _STORAGE_SCHEMA if kind == "storage" else SCHEMAS.get(str(kind), {})
+    return {**SCHEMAS, **_INNER_SCHEMAS}.get(str(kind), {})
 
 
 def _job_problems(document: Document, job: Mapping[str, Any]) -> Iterator[Problem]:
@@ -307,10 +308,10 @@ def _not_inline(document: Document, inline: list[tuple[Any, Any]], kind: str, wa
     reference = REFERENCE.fullmatch(wanted)
     hint = nearest(wanted, [str(name) for type_name, name in inline if type_name == kind])
     others = [str(type_name) for type_name, name in inline if name == wanted]
-    if kind == "storage":
+    if kind in INNER_TYPES:
         yield at_value(document, path, (
-            f"The job has no storage `{wanted[:80]}`.{hint} Add it to `prerequisites` with "
-            "`type: storage`; storage is not looked up in the marketplace."))
+            f"The job has no {kind} `{wanted[:80]}`.{hint} Add it to `prerequisites` with "
+            f"`type: {kind}`; {kind} is not looked up in the marketplace."))
     elif not reference or reference["type"] not in (None, kind):
         yield at_value(document, path, (
             f"`{wanted[:80]}` cannot name a {kind}.{hint} Write the name of a prerequisite, or "

@@ -45,12 +45,13 @@ class Base:
 
 
 def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None) -> tuple[Input, ...]:
-    """The inputs of one data, script or storage prerequisite.
+    """The inputs of one data, script, storage or output prerequisite.
 
     `base` is where the prerequisite was written, None for a text that is in no repository.
     Raises ValueError with a whole sentence for the first URI that cannot be used.
     """
-    reader = {"data": _data_input, "script": _script_input, "storage": _storage_input}[kind]
+    reader = {"data": _data_input, "script": _script_input, "storage": _storage_input,
+              "output": _storage_input}[kind]
     inputs = []
     for uri in uris_of(prerequisite):
         if uri.startswith("-") or _CONTROL.search(uri):

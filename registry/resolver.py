@@ -10,6 +10,7 @@ from registry.catalog import Catalog, Entry
 from registry.component import Component, is_text_path
 from registry.component_rules import (
     DEFAULT_SHM_MB,
+    INNER_TYPES,
     PLACEHOLDER,
     PREREQUISITE_TYPES,
     at_key,
@@ -139,7 +140,7 @@ class _Resolution:
     def _task_role(self, task: Mapping[str, Any], path: Path) -> TaskRoleSpec:
         resource = task["resource"]
         inputs = {kind: self._inputs(kind, task.get(kind), (*path, kind))
-                  for kind in ("data", "script", "storage")}
+                  for kind in ("data", "script", *INNER_TYPES)}
         self._check_targets([item for kind in inputs.values() for item in kind], path)
         return TaskRoleSpec(
             name=task["role"], image=self._image(task.get("dockerimage"), path),
@@ -147,7 +148,9 @@ class _Resolution:
             resources=_resources(resource["resourcePerInstance"]),
             ports=tuple(_port(port) for port in resource.get("portList") or ()),
             min_failed_task_count=_count(task.get("minFailedTaskCount", 1)),
-            min_succeeded_task_count=_count(task.get("minSucceededTaskCount")), **inputs)
+            min_succeeded_task_count=_count(task.get("minSucceededTaskCount")),
+            data=inputs["data"], script=inputs["script"],
+            storage=inputs["storage"] + inputs["output"])
 
     def _image(self, wanted: str | None, path: Path) -> Image:
         wanted = wanted or self.prerequisites.only_image

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping
 
 from registry.component import Component, uris_of
-from registry.component_rules import SCHEMAS
+from registry.component_rules import INNER_TYPES, SCHEMAS
 from registry.entry import Entry
 from registry.uses import uses_of_item
 from registry.views.auth import viewer_id
@@ -13,6 +13,7 @@ from registry.views.entries import component_of
 from registry.views.services import services
 
 VERSIONS, USERS, COMPANIONS = 12, 10, 6
+USED = ("dockerimage", "data", "script", *INNER_TYPES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,5 +75,4 @@ def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": task.get("role"), "instances": resource.get("instances", 1),
             "cpu": each.get("cpu"), "memory": each.get("memoryMB"), "gpu": each.get("gpu"),
             "ports": ", ".join(ports), "command": task.get("command") or (),
-            "needs": [(kind, task[kind]) for kind in ("dockerimage", "data", "script", "storage")
-                      if task.get(kind)]}
+            "needs": [(kind, task[kind]) for kind in USED if task.get(kind)]}

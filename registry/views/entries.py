@@ -8,6 +8,7 @@ from flask import render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.component import Component, parse, uris_of
+from registry.component_rules import INNER_TYPES
 from registry.entry import Entry, Mark
 from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError
 from registry.reference import REFERENCE, Reference, is_prerelease
@@ -121,7 +122,7 @@ def _document(entry: Entry) -> dict[str, Any]:
 
 
 def _found(reference: str, type_name: str | None) -> Entry | None:
-    if type_name == "storage":
+    if type_name in INNER_TYPES:
         return None
     try:
         return services().catalog.get(reference, type=type_name, user_id=viewer_id())

@@ -198,6 +198,20 @@ def test_nothing_brings_a_purged_version_back(market):
     assert market.versions("data/a") == ["1.2.0", "1.1.0", "1.0.0"]
 
 
+def test_the_bytes_are_off_the_disk_after_the_next_sync_and_stay_so(market):
+    entry = market.catalog.get("a@2.0.0-rc.1")  # its file stands at the head
+    objects = market.catalog.store(entry.source_id).path / "objects"
+    purge(market, "a@2.0.0-rc.1")
+    assert market.catalog.requested() == ["origin"]
+    market.sync.run_requested()
+    for _ in range(2):
+        known = git(objects.parent, "cat-file", "--batch-all-objects", "--batch-check")
+        assert entry.blob not in known and market.catalog.get("a@1.2.0").blob in known
+        market.origin.commit({"readme": known[:40]})
+        market.restart()
+        market.run()
+
+
 def test_every_version_that_a_tag_gives_to_the_same_bytes_goes_with_it(market):
     with market.engine.begin() as connection:
         connection.execute(db.sources.update().values(tag_prefix="v"))

@@ -225,6 +225,15 @@ def test_a_parameter_may_choose_the_data(role_of, problems_of):
     assert (problem.path, problem.line) == ("tasks[0].data", 14)
 
 
+def test_an_output_is_a_storage_by_another_name(role_of):
+    text = job("cp x $$output$$/models", task="output: my_model") + \
+        "  - {name: my_model, type: output, uri: models}\n"
+    role = role_of(text)
+    assert [(item.kind, item.uri, item.target) for item in role.storage] == [
+        ("storage", "models", "my_model/models")]
+    assert role.commands == ("cp x my_model/models",)
+
+
 def test_the_only_image_may_come_from_the_marketplace(role_of):
     inline = '{name: debian, type: dockerimage, uri: "debian:12"}'
     role = role_of(job("$$dockerimage$$").replace(inline, "py\n  - other"))
