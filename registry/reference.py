@@ -4,8 +4,9 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
-from typing import Callable, Collection, Iterable, Protocol, TypeVar
+from typing import Any, Callable, Collection, Iterable, Protocol, TypeVar
 
 import semver
 
@@ -14,6 +15,7 @@ from registry.errors import InvalidInputError
 LATEST = "latest"
 YANKED, DEPRECATED = "yanked", "deprecated"  # what owners say of versions
 MAX_SELECTOR = 255
+MAX_KNOWN = 65_536  # texts of versions that are kept read
 COMMIT = re.compile("[0-9a-f]{7,40}")
 REFERENCE = re.compile(
     r"(?:(?P<source>[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)?):)?(?:(?P<type>[a-z]+)/)?"
@@ -27,7 +29,7 @@ _TERM = re.compile(
 _SPAN = re.compile(r"\s+-\s+")
 _RANGE_SIGNS = frozenset("^~<>=*")
 
-Order = tuple[int, semver.Version | str, int]
+Order = tuple[int, Any, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +126,21 @@ def is_referable(version: str) -> bool:
 
 def version_order(version: str, position: int) -> Order:
     """What sorts versions, oldest first: semantic ones by their rules, above all other texts."""
+    return (*_rank(version), position)
+
+
+@lru_cache(MAX_KNOWN)
+def _rank(version: str) -> tuple[int, Any]:
+    """Semver's precedence as tuples: a component of 10,000 versions is sorted at every look."""
     number = number_of(version)
-    return (0, version, position) if number is None else (1, number, position)
+    if number is None:
+        return 0, version
+    parts = number.prerelease.split(".") if number.prerelease else ()
+    stage = (0, *((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts))
+    return 1, (number.major, number.minor, number.patch, stage if parts else (1,))
 
 
+@lru_cache(MAX_KNOWN)
 def number_of(version: str) -> semver.Version | None:
     """The semantic version that a text is, `1.0` and `v1.0.0` included; None: it is none."""
     text = version[1:] if version[:1] == "v" else version

@@ -1,7 +1,11 @@
 """The versions of a component in their order, and what each changed."""
 import pytest
+import semver
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from registry.changelog import Changelog
+from registry.reference import version_order
 from tests.registry.marketplace import Marketplace, data
 from tests.registry.repository import Repository
 
@@ -68,3 +72,18 @@ def test_the_first_version_has_none_before_it(market):
     entry = market.catalog.get("d")
     assert market.changelog.before(entry, user_id=None) is None
     assert not market.changelog.versions(entry, limit=9, user_id=None).has_before
+
+
+PARTS = st.one_of(st.integers(0, 12).map(str), st.sampled_from(["a", "b", "rc", "x-1", "A"]))
+NUMBERS = st.builds(
+    lambda core, stage: ".".join(map(str, core)) + ("-" + ".".join(stage) if stage else ""),
+    st.tuples(*[st.integers(0, 3)] * 3), st.lists(PARTS, max_size=3))
+
+
+@settings(deadline=None)
+@given(NUMBERS, NUMBERS)
+def test_versions_are_ordered_as_semver_says(one, other):
+    ours = [version_order(version, 0) for version in (one, other)]
+    theirs = [semver.Version.parse(version) for version in (one, other)]
+    assert (ours[0] < ours[1]) == (theirs[0] < theirs[1])
+    assert (ours[0] == ours[1]) == (theirs[0] == theirs[1])
