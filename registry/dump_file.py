@@ -166,6 +166,7 @@ def _manifest(facts: Mapping[str, Any], path: Path) -> Manifest:
     except (KeyError, TypeError) as error:
         _refuse(path, "has a manifest that lacks something", error)
     if not (_are_sound(members) and isinstance(manifest.counts, dict)
+            and all(isinstance(count, int) for count in manifest.counts.values())
             and isinstance(manifest.created, str) and isinstance(manifest.catalog_hash, str)):
         _refuse(path, "has a manifest with members or facts that no dump has")
     return manifest

@@ -85,6 +85,6 @@ def _say(terminal: Terminal, what: str, manifest: Manifest, file: Path) -> None:
                        "created": manifest.created, "counts": dict(manifest.counts),
                        "key_id": key_id(manifest.public_key)})
         return
-    terminal.result(f"{what}: {manifest.counts['versions']} versions of "
-                    f"{manifest.counts['sources']} sources, catalogue hash "
+    terminal.result(f"{what}: {manifest.counts.get('versions', 0)} versions of "
+                    f"{manifest.counts.get('sources', 0)} sources, catalogue hash "
                     f"{manifest.catalog_hash[:16]}…, signed by {key_id(manifest.public_key)}.")
