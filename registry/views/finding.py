@@ -159,17 +159,17 @@ class Marker:
         self._terms = terms_of(query, page.terms)
 
     def name(self, hit: Hit) -> Markup:
-        return self._marked(hit.name, _breakable)
+        return Markup(self._marked(hit.name, _breakable))
 
     def text(self, text: str) -> Markup:
         """A description, in which `code` is set as such."""
-        parts = (self._marked(part, escape) for part in _TICKS.split(text))
-        return Markup("").join(Markup("<code>{}</code>").format(part) if number % 2 else part
-                               for number, part in enumerate(parts))
+        return Markup("".join(
+            f"<code>{self._marked(part, escape)}</code>" if number % 2
+            else self._marked(part, escape) for number, part in enumerate(_TICKS.split(text))))
 
-    def _marked(self, text: str, written: Callable[[str], Markup]) -> Markup:
-        return Markup("").join(Markup("<mark>{}</mark>").format(written(piece)) if is_match
-                               else written(piece) for piece, is_match in pieces(text, self._terms))
+    def _marked(self, text: str, written: Callable[[str], Markup]) -> str:
+        return "".join(f"<mark>{written(piece)}</mark>" if is_match else str(written(piece))
+                       for piece, is_match in pieces(text, self._terms))
 
 
 def _breakable(piece: str) -> Markup:
