@@ -12,6 +12,7 @@ from registry.clauses import Filter, clause_text, filters_of
 from registry.highlight import pieces, terms_of
 from registry.hits import SORTS, Hit, Page
 from registry.query import Query, QueryError, parse_query
+from registry.reference import is_prerelease
 from registry.tokens import squash
 from registry.views.auth import viewer_id
 from registry.views.services import services
@@ -104,8 +105,9 @@ class Finding:
                             else self.query.with_filter("versions", "all"))
 
     def hit(self, hit: Hit) -> str:
-        """The page of a component, or of exactly that version where all were asked for."""
-        rest = hit.reference.partition("/")[2] if self.query.has_all_versions else hit.name
+        """The page of a component; of that version where all are asked for, or no release is."""
+        is_exact = self.query.has_all_versions or is_prerelease(hit.version)
+        rest = hit.reference.partition("/")[2] if is_exact else hit.name
         return url_for("marketplace.show", type_name=hit.type, rest=rest, source=hit.source)
 
     def facets(self, page: Page) -> list[Facet]:

@@ -114,6 +114,18 @@ def test_a_moved_version_tells_where_the_first_bytes_are(web):
     assert [each["is_moved"] for each in found] == [True, False]
 
 
+def test_a_hit_that_is_a_prerelease_leads_to_its_page(web):
+    write_repository(web.home.parent / "early", {
+        "job/early.yaml": HELLO.replace("hello", "early").replace("1.0.0\ncon", "0.1.0-a\ncon")})
+    web.services.catalog.add_source(str(web.home.parent / "early"), name=None, owner_id=None)
+    web.sync()
+    link = re.search(r'href="(/c/job/early[^"]*)"', web.browser().get("/?q=early").text)[1]
+    assert link == "/c/job/early@0.1.0-a?source=early"
+    assert web.browser().get(link).status_code == 200
+    missing = web.browser().get("/c/job/early")
+    assert missing.status_code == 404 and 'href="/c/job/early@0.1.0-a"' in missing.text
+
+
 def test_the_list_of_versions_says_what_is_said_of_each(web, ann):
     ann.post("/marks", YANK)
     page = text_of(web.browser().get("/c/job/hello@1.0.0"))
