@@ -12,6 +12,7 @@ from registry.component import TYPES, Component
 from registry.dialects import component_text, form_values, template
 from registry.errors import InvalidInputError, NotFoundError, RegistryError
 from registry.hits import Hit
+from registry.reference import is_referable
 from registry.views import auth
 from registry.views.entries import component_of
 from registry.views.services import services
@@ -85,12 +86,20 @@ def _page(query: str, types: tuple[str, ...]) -> dict[str, Any]:
     page = services().search.search(query, types=types, page=int(number or 1),
                                     page_size=PAGE_SIZE, user_id=auth.viewer_id())
     return {"totalCount": page.total, "pageNo": number or 1, "pageSize": PAGE_SIZE,
-            "items": [_item(hit) for hit in page.hits]}
+            "items": [item for item in map(_item, page.hits) if item]}
 
 
-def _item(hit: Hit) -> dict[str, Any]:
-    """The commit as `version`: with it, `GET /template/TYPE/NAME` gives just this one."""
-    entry = services().catalog.get(f"{hit.source}:{hit.type}/{hit.name}", user_id=auth.viewer_id())
+def _item(hit: Hit) -> dict[str, Any] | None:
+    """The commit as `version`: with it, `GET /template/TYPE/NAME` gives just this one.
+
+    None where the index is a moment behind, and the component is gone.
+    """
+    version = f"@{hit.version}" if is_referable(hit.version) else ""
+    try:
+        entry = services().catalog.get(f"{hit.source}:{hit.type}/{hit.name}{version}",
+                                       user_id=auth.viewer_id())
+    except RegistryError:
+        return None
     return {"type": hit.type, "name": hit.name, "contributor": entry.contributor,
             "version": entry.commit, "description": entry.description, "score": hit.score}
 

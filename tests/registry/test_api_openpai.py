@@ -122,6 +122,20 @@ def test_the_version_of_a_list_gives_just_that_template(web, ann):
     assert answer.json["version"] == "1.1.0"
 
 
+def test_a_list_has_also_what_has_no_latest_version_yet(web, ann):
+    commit = ann.post(json={**DATA, "version": "1.0.0-rc.1"}).json["version"]
+    web.sync()
+    item, = ann.get("/template", query="digits").json["items"]
+    assert item["version"] == commit
+    assert ann.get("/template/data/digits", version=commit).json["version"] == "1.0.0-rc.1"
+    assert ann.get("/template/data/digits").status_code == 404
+
+
+def test_what_went_since_the_index_was_made_is_left_out(web, ann):
+    web.services.catalog.remove_source("examples")
+    assert ann.get("/template", query="hello").json["items"] == []
+
+
 def test_a_name_that_several_sources_have_is_told_apart(web, tmp_path):
     write_repository(tmp_path / "more", {"data/points.yaml": POINTS.replace("Three", "Four")})
     web.services.catalog.add_source(str(tmp_path / "more"), name="more", owner_id=None)
