@@ -19,11 +19,12 @@ MAX_README = 20_000
 MAX_LISTED = 50
 WEIGHTS = {"name": 5.0, "tags": 3.0, "contributor": 2.0, "description": 2.0, "type": 1.0,
            "version": 1.0, "images and addresses": 1.0, "parameters": 1.0, "prerequisites": 1.0,
-           "commands": 0.7, "README": 0.7}
+           "commands": 0.7, "README": 0.3}
 PLACES = tuple(WEIGHTS)
 FACTS = ("audience", "type", "source", "by", "name", "reference", "tag", "image", "gpu", "updated",
          "used", "length", "squashed", "starts")
 UNKNOWN, MAX_GPUS = -1, 1_000_000
+MAX_ENDS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,9 @@ def _texts(document: Document) -> Iterator[tuple[str, str]]:
     """Each text of a component with its place, one of PLACES."""
     hit = document.hit
     yield from (("name", hit.name), ("type", hit.type), ("contributor", hit.contributor),
-                ("description", hit.description), ("README", document.readme[:MAX_README]))
+                ("description", hit.description))
+    if document.is_newest:  # of an old version nobody looks for that, and it is most of the text
+        yield "README", document.readme[:MAX_README]
     yield from (("version", version) for version in (hit.version, *document.older_versions))
     yield from (("tags", tag) for tag in document.tags)
     if document.component:
@@ -176,7 +179,7 @@ def _keys(document: Document) -> Iterator[str]:
     if document.component:
         yield from _value_keys("param", map(str, document.component.parameters))
         yield from _value_keys("uses", _used(document.component))
-        yield from (f"uri:={fold_value(uri)}" for uri in document.component.uris)
+        yield from (f"uri:={end}" for uri in document.component.uris for end in uri_ends(uri))
 
 
 def _value_keys(field: str, values: Any) -> Iterator[str]:
@@ -188,6 +191,12 @@ def _value_keys(field: str, values: Any) -> Iterator[str]:
 def fold_value(value: str) -> str:
     """A value as filters and facets compare it: without accents, case and surplus spaces."""
     return " ".join(fold(value).casefold().split())[:MAX_README]
+
+
+def uri_ends(uri: str) -> list[str]:
+    """A URI as people write it: whole, without its scheme, or from one of its folders on."""
+    parts = fold_value(uri).removesuffix(".git").rpartition("://")[2].split("/")
+    return ["/".join(parts[place:]) for place in range(min(len(parts), MAX_ENDS))]
 
 
 def _version_starts(version: str) -> Iterator[str]:

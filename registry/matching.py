@@ -83,8 +83,12 @@ class Matcher:
 
     def knows(self, text: str) -> bool:
         """Whether every word of a text is somewhere, as it is or as a beginning."""
-        return all(self.exactly(asked).mask.any() or self.beginning(asked.joined).mask.any()
-                   for asked in query_words(text))
+        return all(all(map(self._is_seen, asked.parts)) or any(map(
+            self._is_seen, self.snapshot.beginning("words", asked.joined, MAX_BEGINNINGS)))
+            for asked in query_words(text))
+
+    def _is_seen(self, word: str) -> bool:
+        return bool(self.view.mask[self.snapshot.postings("words", word)[0]].any())
 
     def exactly(self, asked: Asked) -> Match:
         """What has all parts of a word, or them written together; nothing else."""
@@ -95,6 +99,13 @@ class Matcher:
 
     def scored(self, word: str) -> Match:
         """BM25 of one word, over what may be seen alone: nobody learns of the rest by a score."""
+        return self.view.kept(("word", word), lambda: self._score(word))
+
+    def beginning(self, start: str) -> Match:
+        """The highest score of words that begin so: prominent ones count more than others."""
+        return self.view.kept(("start", start), lambda: self._score_beginnings(start))
+
+    def _score(self, word: str) -> Match:
         numbers, weights = self.snapshot.postings("words", word)
         seen = self.view.mask[numbers]
         numbers, weights = numbers[seen], weights[seen]
@@ -103,8 +114,7 @@ class Matcher:
         match.score[numbers] = self._rarity(len(numbers)) * self._often(numbers, weights)
         return match
 
-    def beginning(self, start: str) -> Match:
-        """The highest score of words that begin so: prominent ones count more than others."""
+    def _score_beginnings(self, start: str) -> Match:
         words = [name.removeprefix("name:") for name in self.snapshot.beginning(
             "keys", f"name:{start}", MAX_BEGINNINGS, without="name:=")]
         words += self.snapshot.beginning("words", start, MAX_BEGINNINGS)

@@ -1,12 +1,13 @@
 """What a query finds and in which order: exact names first, then by score, then the newest."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Collection, Sequence
 
 import numpy as np
 
-from registry.document import PLACES, fold_value
+from registry.document import PLACES, fold_value, uri_ends
 from registry.matching import Match, Matcher, either
 from registry.query import All, Clause, Words
 from registry.snapshot import Snapshot
@@ -16,6 +17,7 @@ from registry.tokens import STOP_WORDS, TYPES_IN_CHINESE, Asked, squash, typed_w
 ENOUGH_WORDS = 3
 COVERAGE = 100.0  # more than any score: who has more of the words comes first
 TYPE_BONUS = 2.0
+SENTENCE_TYPE = 20.0
 MAX_SUGGESTED_WORDS = 6
 FILLERS = frozenset("how what which where who do does did i we you should my me there looking need "
                     "want example examples show shows use using find ready run runs take best some "
@@ -48,7 +50,7 @@ class Ranking:
         self.snapshot: Snapshot = matcher.snapshot
 
     def find(self, clause: Clause) -> Found:
-        """What a query asks for. Where nothing has all of three words or more, most are enough."""
+        """What a query asks for. Of three words and more most are enough; who has all is first."""
         matcher = self._matcher
         clauses = clause.clauses if isinstance(clause, All) else (clause,)
         words = [each for each in clauses if isinstance(each, Words)]
@@ -60,8 +62,8 @@ class Ranking:
         matches = [(word, self._match(word, is_last, len(asked) > 1)) for word, is_last in asked]
         beside = matcher.beside([word for word, _ in asked], [match for _, match in matches])
         found = matcher.all_of(beside)
-        if is_sentence and not (found.mask & others.mask).any():
-            found = self._most_of(beside)
+        if is_sentence:
+            found = self._most_of(asked, beside)
         parts = [(word.joined, match.score) for (word, _), match in zip(asked, beside)]
         text = " ".join(each.text for each in words)
         return self._found(found, others, text, tuple(parts))
@@ -126,21 +128,35 @@ class Ranking:
         type = TYPE_WORDS.get(word.joined)
         if not type or not has_others:
             return match
-        column = self.snapshot.values["type"]
-        mask = np.array([name == type for name in column.names], bool)[column.codes] \
-            if len(column.codes) else match.mask
-        mask = mask & self._matcher.view.mask
+        mask = self._is_type(type) & self._matcher.view.mask
         return either([match, Match(mask, (match.score + TYPE_BONUS) * mask)], match)
 
-    def _most_of(self, matches: Sequence[Match]) -> Match:
-        """What all but one of the words have, or else half of them; who has more comes first."""
-        counts = np.sum([match.mask for match in matches], axis=0)
-        score = np.sum([match.score for match in matches], axis=0)
-        most = int(counts[self._matcher.view.mask].max(initial=0))
-        if most * 2 < len(matches):
-            return self._matcher.nothing()
-        mask = (counts >= max(most - 1, (len(matches) + 1) // 2)) & self._matcher.view.mask
-        return Match(mask, np.where(mask, score + COVERAGE * (counts - len(matches)), 0))
+    def _most_of(self, asked: Sequence[tuple[Asked, bool]], matches: Sequence[Match]) -> Match:
+        """What nearly all of the words have that anything has; who has more comes first.
+
+        A rare word counts more than a common one. A word for a type is no condition.
+        """
+        seen = self._matcher.view
+        pairs = [(match, TYPE_WORDS.get(word.joined)) for (word, _), match in zip(asked, matches)]
+        wanted = [match for match, type in pairs if not type and match.mask.any()]
+        kinds = {type for _, type in pairs if type}
+        if len(wanted) < 2:
+            return self._matcher.all_of(matches)
+        rarity = [math.log(1 + seen.count / np.count_nonzero(match.mask)) for match in wanted]
+        counts = np.sum([match.mask for match in wanted], axis=0)
+        share = sum(rare * match.mask for rare, match in zip(rarity, wanted)) / sum(rarity)
+        most = int(counts[seen.mask].max(initial=0))
+        least = most if most == len(wanted) == 2 else max(most - 1, (len(wanted) + 1) // 2)
+        mask = (counts >= least) & seen.mask
+        score = np.sum([match.score for match in wanted], axis=0) + COVERAGE * share
+        for type in kinds:
+            score = score + SENTENCE_TYPE * self._is_type(type)
+        return Match(mask, np.where(mask, score, 0))
+
+    def _is_type(self, type: str) -> np.ndarray:
+        column = self.snapshot.values["type"]
+        is_it = np.array([name == type for name in column.names], bool)
+        return is_it[column.codes] if len(column.codes) else np.zeros(self.snapshot.count, bool)
 
     def _found(self, match: Match, others: Match, text: str,
                parts: tuple[tuple[str, np.ndarray], ...]) -> Found:
@@ -156,7 +172,7 @@ class Ranking:
         name, squashed = _name_of(text), squash(text)
         if name:
             is_name[snapshot.postings("keys", f"name:={name}")[0]] = True
-            is_nearly[snapshot.postings("keys", f"uri:={fold_value(text)}")[0]] = True
+            is_nearly[snapshot.postings("keys", f"uri:={uri_ends(text)[0]}")[0]] = True
         if squashed:
             for number in snapshot.postings("keys", f"name:{squashed}")[0].tolist():
                 is_nearly[number] |= snapshot.fact("squashed", number) == squashed

@@ -32,7 +32,7 @@ from registry.spelling import completions, nearest_names
 from registry.tokens import query_words
 
 log = logging.getLogger(__name__)
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 POINTER = "current"
 COMPLAINT = "damaged"
 NEWEST, OLDER = "newest", "older"

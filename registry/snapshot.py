@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
-from collections import Counter
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Hashable, Iterable, Sequence, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from registry.segments import Postings, Segment
 SINGLE, LISTED = ("type", "source", "by"), ("tag", "image")
 NUMBERS = {"gpu": np.int32, "updated": np.int64, "used": np.int32, "length": np.float32}
 CACHED_VIEWS = 8
+MIN_KEPT, KEPT_DOCUMENTS = 8, 2_000_000  # five bytes each: ten megabytes a view
 LAST = "\U0010ffff"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,21 @@ class View:
     mask: np.ndarray
     count: int
     mean_length: float
+    _kept: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gave for this key, a while ago or now; nobody may change it."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > max(MIN_KEPT, KEPT_DOCUMENTS // max(1, len(self.mask))):
+                self._kept.popitem(last=False)
+        return made
 
 
 class Loaded:
@@ -83,7 +100,8 @@ class Snapshot:
         self.gone = [gone for _, gone in parts]
         counts = [part.segment.count for part in self.parts]
         self.bases = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        self.count = int(self.bases[-1])
+        self._bases: list[int] = self.bases.tolist()
+        self.count = self._bases[-1]
         self.is_live = np.ones(self.count, bool)
         for base, (_, gone) in zip(self.bases, parts):
             self.is_live[base + gone] = False
@@ -128,8 +146,8 @@ class Snapshot:
 
     def place(self, number: int) -> tuple[Loaded, int]:
         """The segment of a document and its number there."""
-        which = int(np.searchsorted(self.bases, number, side="right")) - 1
-        return self.parts[which], number - int(self.bases[which])
+        which = bisect_right(self._bases, number) - 1
+        return self.parts[which], number - self._bases[which]
 
     def fact(self, name: str, number: int) -> Any:
         part, inside = self.place(number)

@@ -106,7 +106,7 @@ def test_a_file_of_the_static_folder_only(web):
         assert web.browser().get(path, follow_redirects=True).status_code == 404
 
 
-def test_first_run_is_told_when_there_is_no_index(web):
+def test_a_search_says_when_there_is_no_index(web):
     (web.home / "search" / "current").unlink()
     for path in ("/", "/?q=hello", "/?type=job"):
-        assert "Nothing is indexed yet" in web.browser().get(path).text
+        assert "The search index is being made" in web.browser().get(path).text

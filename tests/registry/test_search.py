@@ -278,7 +278,7 @@ def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
         index.update([document("a", number=number)], {"1/data/a"})
         assert names(index) == ["a"]
     gc.enable()
-    segments = len(list(index.path.glob("v2-1/newest*.seg")))
+    segments = len(list(index.path.glob("v3-1/newest*.seg")))
     assert len(open_files(index.path)) == segments
 
 
@@ -326,17 +326,17 @@ def test_there_is_no_update_without_an_index(index):
 def test_a_rebuild_leaves_one_directory_named_after_the_form_of_the_index(index):
     for _ in range(3):
         index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v2-3"]
+    assert sorted(os.listdir(index.path)) == ["current", "v3-3"]
 
 
 def test_an_index_of_another_form_is_passed_over(index):
     index.rebuild(DOCUMENTS)
     (index.path / "current").unlink()
-    (index.path / "v2-1").rename(index.path / "v0-1")
+    (index.path / "v3-1").rename(index.path / "v0-1")
     (index.path / "current").symlink_to("v0-1")
     assert index.search("").is_ready is False
     index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v2-2"]
+    assert sorted(os.listdir(index.path)) == ["current", "v3-2"]
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b""),
@@ -345,7 +345,7 @@ def test_an_index_of_another_form_is_passed_over(index):
 @pytest.mark.parametrize("name", ["newest_*.seg", "_newest_*.toc", "newest-manifest.json"])
 def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, name):
     index.rebuild(DOCUMENTS)
-    file, = (index.path / "v2-1").glob(name)
+    file, = (index.path / "v3-1").glob(name)
     damage(file)
     reader = SearchIndex(index.path)
     assert reader.search("cifar10").hits == ()

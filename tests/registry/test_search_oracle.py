@@ -73,9 +73,9 @@ clauses = st.recursive(exact, lambda inner: st.one_of(
 def text_of(document):
     """All that is written in a document, place by place, as words between spaces."""
     hit = document.hit
-    fields = [hit.name, hit.type, hit.contributor, hit.description, document.readme, hit.version,
-              *document.tags, *document.images, "worker", "run", "thing",
-              f"{parameter_of(document)} 1"]
+    fields = [hit.name, hit.type, hit.contributor, hit.description, hit.version,
+              document.readme if document.is_newest else "", *document.tags, *document.images,
+              "worker", "run", "thing", f"{parameter_of(document)} 1"]
     return [f" {' '.join(spaced(field))} " for field in fields]
 
 
