@@ -15,6 +15,7 @@ from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
+from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
 from registry.runner_client import RunnerClient
@@ -78,7 +79,7 @@ def services_of(found: Settings) -> Services:
     catalog = Catalog(engine, found.git_dir)
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
-        feeds=Feeds(engine), marks=Marks(engine),
+        feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
         search=SearchIndex(found.search_dir, PlainSearch(engine)),
         shelves=Shelves(catalog, found.home / "shelves"),
         changelog=Changelog(engine), recommendation=Recommendation(engine),

@@ -72,6 +72,8 @@ WORDS = {
                    help="Write the whole catalog into one signed file."),
     "import": Word(module="dump", group="Server",
                    help="Restore a catalog from such a file, on an empty home."),
+    "catalog": Word(module="catalog", group="Server",
+                    help="The hash of the whole catalog, and whether it can be made anew."),
     "demo": Word(module="server", group="Server",
                  help="Serve, and train a first model on the bundled digits."),
 }

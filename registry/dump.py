@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import re
@@ -30,6 +29,7 @@ from registry.db import (
     versions,
 )
 from registry.errors import NotFoundError, RegistryError
+from registry.fingerprint import fingerprint
 from registry.signing import SigningKey
 
 log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ class Dumps:
             counts = {part.table.name: self._write_table(connection, part, folder)
                       for part in PARTS}
             names += [f"tables/{part.table.name}.ndjson" for part in PARTS]
-            hash_ = catalog_hash(connection)
+            hash_ = fingerprint(connection)
             created = _newest_change(connection)
             gone = _purged(connection)
             source_ids = list(connection.scalars(sa.select(sources.c.id).order_by(sources.c.id)))
@@ -234,17 +234,6 @@ def snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
 def _line(values: Mapping[str, Any]) -> str:
     return json.dumps({name: value.isoformat() if isinstance(value, datetime) else value
                        for name, value in values.items()}, sort_keys=True) + "\n"
-
-
-def catalog_hash(connection: sa.Connection) -> str:
-    """What two catalogs have in common that hold the same versions of the same sources."""
-    digest = hashlib.sha256()
-    columns = [versions.c[name] for name in (
-        "type", "name", "version", "blob", "commit", "is_present", "is_latest")]
-    for row in connection.execute(sa.select(sources.c.name.label("source"), *columns).join(
-            sources).order_by(sources.c.name, *columns)):
-        digest.update(_line(dict(row._mapping)).encode())
-    return digest.hexdigest()
 
 
 def _newest_change(connection: sa.Connection) -> datetime:

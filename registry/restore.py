@@ -15,8 +15,9 @@ import sqlalchemy as sa
 from registry import db, dump_file, lock
 from registry.commits import Packed
 from registry.config import Settings
-from registry.dump import BATCH, PARTS, SHELF, catalog_hash
+from registry.dump import BATCH, PARTS, SHELF
 from registry.errors import ConflictError, InvalidInputError, RegistryError
+from registry.fingerprint import fingerprint
 from registry.git_store import GitStore
 from registry.home import IMPORTED, make
 
@@ -106,7 +107,7 @@ def _load(engine: sa.Engine, folder: Path, manifest: dump_file.Manifest, path: P
             for part in PARTS:
                 _load_table(connection, part.table, folder)
             shelves = _place_shelves(connection, settings.home)
-            if catalog_hash(connection) != manifest.catalog_hash:
+            if fingerprint(connection) != manifest.catalog_hash:
                 raise InvalidInputError(
                     f"What {path} holds does not give the catalogue hash that it names, "
                     f"{manifest.catalog_hash[:16]}…. It was made by another version of PAIShare, "

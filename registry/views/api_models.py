@@ -659,3 +659,9 @@ class Publication(Answer):
     commit: str = Field(description="What holds the bytes from now on.")
     is_known: bool = Field(description="true: just these bytes were there already.")
     warnings: list[Problem]
+
+
+# --- the catalog as a whole ----------------------------------------------------------------------
+
+class CatalogHash(Answer):
+    hash: str = Field(description="SHA-256 in hexadecimal digits.")

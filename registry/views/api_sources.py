@@ -61,6 +61,16 @@ def list_problems(name: str) -> dict[str, Any]:
             "warnings": list(map(_file_json, catalog.warnings(source.id)))}
 
 
+@api.route("GET", "/catalog/hash", result=models.CatalogHash, errors=(403,))
+def show_hash() -> dict[str, Any]:
+    """One SHA-256 over all that the catalog holds; for an admin.
+
+    Equal on two servers that have the same sources at the same commits and the same settings.
+    """
+    auth.required_admin("see the hash of the whole catalog")
+    return {"hash": services().fingerprints.live()}
+
+
 def _file_json(file: FileProblem) -> dict[str, Any]:
     return {"path": file.path, "commit": file.commit,
             "errors": [problem.as_json() for problem in file.problems]}

@@ -11,6 +11,7 @@ from registry.changelog import Changelog
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.marks import Marks
+from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
 from registry.runner_client import RunnerClient
@@ -30,6 +31,7 @@ class Services:
     changelog: Changelog
     dumps: Dumps
     feeds: Feeds
+    fingerprints: Fingerprints
     marks: Marks
     search: SearchIndex
     shelves: Shelves

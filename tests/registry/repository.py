@@ -4,17 +4,17 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Mapping
+from typing import Collection, Mapping
 
 ENVIRON = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
            "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
            "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}
 
 
-def git(folder: Path, *arguments: str, **environ: str) -> str:
+def git(folder: Path, *arguments: str, ok: Collection[int] = (0,), **environ: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=folder, env={**ENVIRON, **environ}, text=True,
                           capture_output=True)
-    assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
+    assert done.returncode in ok, f"git {' '.join(arguments)}: {done.stderr}"
     return done.stdout.strip()
 
 

@@ -16,7 +16,7 @@ from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.component import parse
 from registry.config import Settings
-from registry.dump import DumpClock, Dumps, catalog_hash, snapshot
+from registry.dump import DumpClock, Dumps, snapshot
 from registry.errors import (
     ConflictError,
     ForbiddenError,
@@ -24,6 +24,7 @@ from registry.errors import (
     InvalidInputError,
     RegistryError,
 )
+from registry.fingerprint import fingerprint
 from registry.marks import Marks
 from registry.resolver import resolve
 from registry.search import SearchIndex
@@ -68,7 +69,7 @@ class Home:
     @property
     def hash(self):
         with self.engine.connect() as connection:
-            return catalog_hash(connection)
+            return fingerprint(connection)
 
     def answers(self):
         """What readers ask for: searches, versions, pages, jobs ready to run."""

@@ -209,7 +209,7 @@ def test_a_readme_is_frozen_with_its_version(market, origin):
     assert market.catalog.get("a").readme == "third"
 
 
-# --- purged bytes -----------------------------------------------------------------------------------
+# --- purged bytes ---------------------------------------------------------------------------------
 
 def purge(market, entry):
     """What the catalog writes when an admin deletes a version for good."""
@@ -240,7 +240,7 @@ def test_purged_bytes_leave_the_disk_and_never_come_back(market, origin, is_pack
     report = market.run()
     assert not is_on_disk(market, gone.blob)
     assert report.problems == 1 and market.catalog.versions("data", "a") == []
-    origin.commit({"data/a.yaml": data("a", description="clean"), "data/c.yaml": data("c")})
+    origin.commit({"data/a.yaml": data("a", description="clean")})
     market.run()
     origin.commit({"data/a.yaml": data("a")})
     market.run()

@@ -65,8 +65,8 @@ def test_a_source_may_have_sub_paths_and_take_versions_from_tags(web, tmp_path):
                               sub_paths="team\r\n\r\nother\r\n", has_tags="1", tag_prefix="v")
     source = web.services.catalog.source("more")
     assert (source.sub_paths, source.tag_prefix) == (("other", "team"), "v")
-    page = text_of(web.browser("admin").get("/sources"))
-    assert "other, team" in page and "v1.0.0 names version 1.0.0" in page
+    page = web.browser("admin").get("/sources").text
+    assert "<code>other</code>, <code>team</code>" in page and "<code>v1.0.0</code> names" in page
 
 
 def test_what_cannot_be_a_sub_path_is_told_in_the_form_with_what_was_given(web, tmp_path):
