@@ -15,7 +15,8 @@ from registry.spelling import near_name_words
 from registry.tokens import STOP_WORDS, Asked, query_words, spoken
 
 K1, B = 1.2, 0.6
-MAX_BEGINNINGS = 50
+MAX_BEGINNINGS, FEW_BEGINNINGS = 50, 8
+MANY_STARTS = 8  # so many beginnings in one query get all their words; a hundred would take long
 NAME_BEGINNING, TEXT_BEGINNING, NEAR = 0.9, 0.4, 0.6
 FEW = 2
 _COMPARED: dict[str, Callable[..., np.ndarray]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
@@ -35,6 +36,7 @@ class Matcher:
     def __init__(self, snapshot: Snapshot, view: View) -> None:
         self.snapshot = snapshot
         self.view = view
+        self._begun = 0
 
     def match(self, clause: Clause) -> Match:
         """What a clause asks for, nothing that it does not."""
@@ -103,7 +105,10 @@ class Matcher:
 
     def beginning(self, start: str) -> Match:
         """The highest score of words that begin so: prominent ones count more than others."""
-        return self.view.kept(("start", start), lambda: self._score_beginnings(start))
+        self._begun += 1
+        limit = MAX_BEGINNINGS if self._begun <= MANY_STARTS else FEW_BEGINNINGS
+        return self.view.kept(("start", start, limit),
+                              lambda: self._score_beginnings(start, limit))
 
     def _score(self, word: str) -> Match:
         numbers, weights = self.snapshot.postings("words", word)
@@ -114,10 +119,10 @@ class Matcher:
         match.score[numbers] = self._rarity(len(numbers)) * self._often(numbers, weights)
         return match
 
-    def _score_beginnings(self, start: str) -> Match:
+    def _score_beginnings(self, start: str, limit: int) -> Match:
         words = [name.removeprefix("name:") for name in self.snapshot.beginning(
-            "keys", f"name:{start}", MAX_BEGINNINGS, without="name:=")]
-        words += self.snapshot.beginning("words", start, MAX_BEGINNINGS)
+            "keys", f"name:{start}", limit, without="name:=")]
+        words += self.snapshot.beginning("words", start, limit)
         found = [self.snapshot.postings("words", word) for word in dict.fromkeys(words)]
         match = self.nothing()
         if not found:
@@ -164,6 +169,9 @@ class Matcher:
 
     def phrase(self, text: str) -> Match:
         """What has these words beside each other, within one place of a component."""
+        return self.view.kept(("phrase", text), lambda: self._read_phrase(text))
+
+    def _read_phrase(self, text: str) -> Match:
         wanted = f" {' '.join(spoken(text))} ".encode()
         asked = [word for word in query_words(text) if word.joined not in STOP_WORDS]
         candidates = self.all_of([self.exactly(word) for word in asked]) if asked \
