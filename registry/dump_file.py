@@ -109,10 +109,15 @@ def unpack(path: Path, folder: Path, *, public_key: str | None) -> Manifest:
 
     The signature is checked before anything else is looked at, every member against its hash.
     `public_key` None: the dump's own, so that nothing is said of who made it. Raises
-    InvalidInputError for what is no sound dump, ForbiddenError for one signed by another key.
+    InvalidInputError for what is no sound dump, ForbiddenError for one signed by another key,
+    OSError where the folder cannot be written.
     """
     try:
-        with open(path, "rb") as file, gzip.GzipFile(fileobj=file) as packed:
+        file = open(path, "rb")
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        with file, gzip.GzipFile(fileobj=file) as packed:
             manifest = _read_manifest(packed, path, public_key)
             _check_room(manifest, folder)
             for member in manifest.members:
@@ -122,8 +127,6 @@ def unpack(path: Path, folder: Path, *, public_key: str | None) -> Manifest:
                 _refuse(path, "has more in it than its manifest lists")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         _refuse(path, f"is cut off or damaged ({error})", error)
-    except OSError as error:
-        raise InvalidInputError(f"{path} cannot be read: {error.strerror}.") from error
     return manifest
 
 

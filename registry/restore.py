@@ -38,13 +38,22 @@ def restore(settings: Settings, path: Path, *, public_key: str | None) -> dump_f
         engine = db.create_engine(settings.database_url)
         db.upgrade(engine)
         _refuse_if_not_empty(engine, settings)
-        with tempfile.TemporaryDirectory(prefix=ASIDE, dir=settings.home) as name:
-            folder = Path(name)
-            manifest = dump_file.unpack(path, folder, public_key=public_key)
-            source_ids = _build_stores(folder)
-            with _noted(settings.home / IMPORTED, manifest):
-                _load(engine, folder, manifest, path, source_ids, settings)
-        engine.dispose()
+        try:
+            with tempfile.TemporaryDirectory(prefix=ASIDE, dir=settings.home) as name:
+                return _take(engine, Path(name), path, settings, public_key)
+        except OSError as error:
+            raise RegistryError(f"{settings.home} cannot be written: {error.strerror}. Nothing was "
+                                "imported.") from error
+        finally:
+            engine.dispose()
+
+
+def _take(engine: sa.Engine, folder: Path, path: Path, settings: Settings,
+          public_key: str | None) -> dump_file.Manifest:
+    manifest = dump_file.unpack(path, folder, public_key=public_key)
+    source_ids = _build_stores(folder)
+    with _noted(settings.home / IMPORTED, manifest):
+        _load(engine, folder, manifest, path, source_ids, settings)
     return manifest
 
 
@@ -83,7 +92,7 @@ def _build_stores(folder: Path) -> list[int]:
         try:
             with open(facts.with_suffix(".pack"), "rb") as pack:
                 GitStore(folder / "stores" / f"{facts.stem}.git").take_pack(pack, packed)
-        except (RegistryError, OSError, BufferError) as error:  # the last: dulwich's mmap, cut off
+        except (RegistryError, BufferError) as error:  # the latter: dulwich's mmap, cut off
             raise InvalidInputError(f"git/{facts.stem}.pack of the dump is no whole pack "
                                     f"({str(error)[:200]}). Nothing was imported.") from error
         found.append(int(facts.stem))
@@ -103,7 +112,7 @@ def _packed(facts: Path) -> Packed:
 def _load(engine: sa.Engine, folder: Path, manifest: dump_file.Manifest, path: Path,
           source_ids: list[int], settings: Settings) -> None:
     try:
-        with engine.begin() as connection:
+        with engine.connect() as connection:
             for part in PARTS:
                 _load_table(connection, part.table, folder)
             shelves = _place_shelves(connection, settings.home)
@@ -113,8 +122,8 @@ def _load(engine: sa.Engine, folder: Path, manifest: dump_file.Manifest, path: P
                     f"{manifest.catalog_hash[:16]}…. It was made by another version of PAIShare, "
                     "or is damaged. Nothing was imported.")
             _set_sequences(connection)
-            _copy_shelves(folder / "stores", shelves)
-            _move_stores(folder / "stores", settings.git_dir, source_ids)
+            with _in_place(folder / "stores", settings.git_dir, source_ids, shelves):
+                connection.commit()
     except (sa.exc.IntegrityError, sa.exc.DataError) as error:
         raise InvalidInputError(f"{path} does not fit together ({str(error.orig)[:200]}). Nothing "
                                 "was imported.") from error
@@ -159,20 +168,13 @@ def _place_shelves(connection: sa.Connection, home: Path) -> dict[int, Path]:
         if not SHELF.fullmatch(row.location):
             raise InvalidInputError(f"The source {row.name} of the dump has no place that could be "
                                     f"in {home}: {row.location[:100]!r}. Nothing was imported.")
+        if (home / row.location).exists():
+            raise ConflictError(f"{home / row.location} is there already. Move it away, or import "
+                                "into a new home. Nothing was imported.")
         found[row.id] = home / row.location
         connection.execute(db.sources.update().where(db.sources.c.id == row.id)
                            .values(location=str(home / row.location)))
     return found
-
-
-def _copy_shelves(stores: Path, shelves: Mapping[int, Path]) -> None:
-    """A shelf begins again with all that was ever on it; one that is there is not touched."""
-    for source_id, shelf in shelves.items():
-        if shelf.exists():
-            raise ConflictError(f"{shelf} is there already. Move it away, or import into a new "
-                                "home. Nothing was imported.")
-        if (stores / f"{source_id}.git").exists():
-            shutil.copytree(stores / f"{source_id}.git", shelf)
 
 
 def _set_sequences(connection: sa.Connection) -> None:
@@ -186,14 +188,26 @@ def _set_sequences(connection: sa.Connection) -> None:
                 False)))
 
 
-def _move_stores(stores: Path, git_dir: Path, source_ids: list[int]) -> None:
-    """The last step before the commit; where that fails, the next sync removes them again."""
-    git_dir.mkdir(exist_ok=True)
-    for source_id in source_ids:
-        target = git_dir / f"{source_id}.git"
-        if target.exists():
-            shutil.rmtree(target)
-        try:
-            os.rename(stores / target.name, target)
-        except OSError as error:
-            raise RegistryError(f"{target} cannot be written: {error.strerror}.") from error
+@contextlib.contextmanager
+def _in_place(stores: Path, git_dir: Path, source_ids: list[int],
+              shelves: Mapping[int, Path]) -> Iterator[None]:
+    """Stores where they belong, and shelves begun again with all that was on them.
+
+    They are taken away where what follows fails; after a kill, the next sync or import does that.
+    """
+    made: list[Path] = []
+    try:
+        git_dir.mkdir(exist_ok=True)
+        for source_id in source_ids:
+            store, target = stores / f"{source_id}.git", git_dir / f"{source_id}.git"
+            if source_id in shelves:
+                made.append(shelves[source_id])
+                shutil.copytree(store, shelves[source_id])
+            shutil.rmtree(target, ignore_errors=True)
+            made.append(target)
+            os.rename(store, target)
+        yield
+    except BaseException:
+        for path in made:
+            shutil.rmtree(path, ignore_errors=True)
+        raise

@@ -1,13 +1,21 @@
 """Shelves: what is published stays as it is, and takes no name from anybody."""
+import os
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
 from registry.accounts import Accounts
 from registry.config import Settings
 from registry.dump import Dumps
-from registry.errors import ComponentError, ConflictError, GoneError, InvalidInputError
+from registry.errors import (
+    ComponentError,
+    ConflictError,
+    GoneError,
+    InvalidInputError,
+    RegistryError,
+)
 from registry.marks import Marks
 from registry.restore import restore
 from registry.shelf import Shelves, source_name
@@ -183,6 +191,28 @@ def test_a_shelf_comes_along_with_a_dump_and_is_published_to_again(market, ann, 
     twin.run()
     assert twin.versions("data/points") == ["1.1.0", "1.0.0"]
     twin.close()
+
+
+def test_an_import_that_fails_at_its_last_step_leaves_nothing(market, ann, tmp_path, monkeypatch):
+    market.shelves.publish(ann, data("points"))
+    market.sync.run_requested()
+    Dumps(market.engine, market.catalog, market.home).export(tmp_path / "dump")
+    settings = Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin")})
+
+    rename = os.rename
+
+    def fail(source, target):
+        if Path(target).parent.name == "git":
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+    with monkeypatch.context() as patch:
+        patch.setattr("registry.restore.os.rename", fail)
+        with pytest.raises(RegistryError, match="No space left on device. Nothing was imported"):
+            restore(settings, tmp_path / "dump", public_key=None)
+    assert not [*(tmp_path / "twin").glob("*/*.git")]
+    restore(settings, tmp_path / "dump", public_key=None)
+    assert sorted(path.parent.name for path in (tmp_path / "twin").glob("*/*.git")) == [
+        "git", "shelves"]
 
 
 def test_publishing_at_the_same_time_loses_nothing(market, ann):
