@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from registry.document import Document
 from registry.errors import RegistryError
 from registry.hits import Hit
+from registry.query import All, Any, Filter, Not, Phrase, Words
+from registry.query_fields import FIELDS
 from registry.search import SearchIndex
 from registry.tokens import STOP_WORDS, fold, index_words, query_words, squash
 from tests.registry.marketplace import data
@@ -203,10 +205,21 @@ def test_an_endless_query_is_answered_in_no_time(filled):
     assert time.monotonic() - begin < 1
 
 
-@given(st.text() | st.from_regex(r'[a-c*?:()"\'\\~^+\-\[\] ]{1,30}', fullmatch=True))
-@settings(deadline=None)
-def test_no_query_raises(filled, query):
-    filled.search(query)
+typed = st.text() | st.from_regex(r'[a-c*?:()"\'\\~^+\-\[\] ]{1,30}', fullmatch=True)
+clauses = st.recursive(
+    st.builds(Words, typed, st.booleans()) | st.builds(Phrase, typed)
+    | st.builds(Filter, st.sampled_from(sorted(FIELDS)), st.sampled_from(["=", "<", ">="]), typed),
+    lambda inner: inner.map(Not) | st.lists(inner).map(lambda found: All(tuple(found)))
+    | st.lists(inner).map(lambda found: Any(tuple(found))), max_leaves=8)
+
+
+@given(typed | clauses, st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_no_query_raises_or_takes_the_index_for_damaged(filled, query, explain):
+    assert filled.search(query, explain=explain).is_ready
+    if isinstance(query, str):
+        filled.complete(query), filled.nearest(query)
+    assert filled.is_sound()
 
 
 @given(st.text(max_size=8), st.integers(1, 9))
@@ -375,3 +388,113 @@ def test_a_deleted_index_can_be_made_again_in_the_same_place(index):
     assert index.search("pytorch").is_ready is False
     index.rebuild(DOCUMENTS)
     assert names(index, "pytorch") == ["PyTorch"]
+
+
+# --- orders, filters, completions, reasons --------------------------------------------------------
+
+SIZED = JOB.replace("type: job\nname: trainer", "type: job\nname: sized\ntags: [Vision, Small]") \
+    .replace("instances: 1", "instances: 2").replace("gpu: 0", "gpu: $$gpus$$") \
+    .replace("learning_rate: 0.1", "gpus: 3")
+
+
+@pytest.mark.parametrize("sort, found", [
+    ("name", ["a", "b", "c"]), ("updated", ["c", "b", "a"]), ("used", ["b", "c", "a"])])
+def test_hits_are_sorted_as_asked(index, sort, found):
+    made = [document("a", number=1), document("b", number=2), document("c", number=3)]
+    made[1] = replace(made[1], hit=replace(made[1].hit, used=9))
+    index.rebuild(made)
+    assert names(index, sort=sort) == names(index, "1.0.0", sort=sort) == found
+
+
+def test_the_gpus_of_a_job_are_those_of_all_its_tasks_by_its_parameters(index):
+    index.rebuild([document("sized", type="job", text=SIZED), document("digits"),
+                   document("trainer", type="job", text=JOB)])
+    assert names(index, "gpu:6") == names(index, "gpu:>=5") == ["sized"]
+    assert names(index, "gpu:<6") == names(index, "gpu:0") == ["trainer"]
+    assert index.search("").facets["gpu"] == {
+        "0": 1, "<=1": 1, "<=2": 1, "<=4": 1, "<=8": 2}
+
+
+def test_every_value_of_a_facet_is_a_filter_that_finds_as_many(filled):
+    for field, values in filled.search("").facets.items():
+        for value, count in values.items():
+            quoted = value if field == "gpu" else f'"{value}"'
+            assert filled.search(f"{field}:{quoted}").total == count, (field, value)
+
+
+def test_tags_are_shown_counted_and_filtered_whatever_their_case(index):
+    index.rebuild([document("sized", type="job", text=SIZED), document("digits")])
+    page = index.search("tag:vision")
+    assert [hit.tags for hit in page.hits] == [("Vision", "Small")]
+    assert page.facets["tag"] == {"Small": 1, "Vision": 1}
+
+
+@pytest.mark.parametrize("query, found", [
+    ('"thousand images"', ["cifar10"]), ('"images thousand"', []), ('"图像分类的"', ["中文数据"]),
+    ("network -small", ["ResNet50-train"]), ("pytorch OR grace", ["trainer", "PyTorch"]),
+    ("name:cifar10 type:data", ["cifar10"]), ("uses:handwriting", ["trainer"]),
+    ("uses:data/handwriting", ["trainer"]), ("param:learning_rate", ["trainer"]),
+    ("image:openpai", ["trainer"]), ('by:"Grace Hopper"', ["trainer"]), ("by:hopper", ["trainer"]),
+    ("version:0.9", ["cifar10"]), ("updated:>2026-01-01", []), ("is:deprecated", [])])
+def test_the_whole_language_is_understood(filled, query, found):
+    assert sorted(names(filled, query)) == sorted(found)
+
+
+@pytest.mark.parametrize("query, found", [
+    ("tensorfow", "tensorflow_cifar10"), ("cifra10", "cifar10"), ("PyTroch", "PyTorch"),
+    ("resnet50 trian", "ResNet50-train")])
+def test_one_wrong_letter_in_a_name_is_found_all_the_same(filled, query, found):
+    assert found in names(filled, query)
+
+
+@pytest.mark.parametrize("prefix, found", [
+    ("ci", ["cifar10", "tensorflow_cifar10"]), ("Tensor", ["tensorflow_cifar10"]),
+    ("tensorflow-c", ["tensorflow_cifar10"]), ("tr", ["trainer", "ResNet50-train"]),
+    ("torch", ["PyTorch"]), ("据", ["中文数据"]), ("creme", ["Café-crème"]), ("zzz", []), ("", [])])
+def test_first_letters_are_completed_from_any_part_of_a_name(filled, prefix, found):
+    assert [each.name for each in filled.complete(prefix)] == found
+
+
+def test_completions_are_no_more_than_asked_for_and_the_most_used_first(index):
+    made = [document(f"thing{number:03}", number=number % 60) for number in range(600)]
+    made[444] = replace(made[444], hit=replace(made[444].hit, used=3))
+    index.rebuild(made)
+    assert [each.name for each in index.complete("th", limit=3)] == [
+        "thing444", "thing000", "thing001"]
+
+
+@pytest.mark.parametrize("name, type, found", [
+    ("cifar_11", "", "cifar10"), ("py-torch2", "", "PyTorch"), ("trainr", "job", "trainer"),
+    ("trainer", "data", None)])
+def test_the_nearest_names_stand_in_for_one_that_is_not_there(filled, name, type, found):
+    assert filled.nearest(name, type)[:1] == ([found] if found else [])
+
+
+def test_why_a_hit_stands_where_it_does_adds_up(filled):
+    for query in ("cifar10 small", "trains a small network quickly now", "resnet trian"):
+        for hit in filled.search(query, explain=True).hits:
+            assert sum(value for _, value in hit.why) == pytest.approx(hit.score, abs=0.02)
+    why = filled.search("residual", explain=True).hits[0].why
+    assert why[0][0] == "“residual” in its description"
+    assert filled.search("residual").hits[0].why == ()
+
+
+def test_the_words_that_were_looked_for_are_told(filled):
+    assert set(filled.search('ResNet50 "small network" -big type:job').terms) >= {
+        "res", "net50", "resnet50", "small", "network"}
+
+
+def test_a_query_that_is_a_uri_finds_its_own_component_first(index):
+    uri = "docker.example.org/pytorch/devel:py36"
+    image = f"type: dockerimage\nname: own\ncontributor: ann\nuri: {uri}\n"
+    job = JOB.replace("openpai/pai.build.base:py36", uri)
+    index.rebuild([document("user", type="job", text=job, number=9, description="py36 " * 9),
+                   document("own", type="dockerimage", text=image)])
+    assert names(index, uri) == ["own", "user"]
+
+
+def test_a_sentence_that_names_a_type_prefers_it(index):
+    index.rebuild([document("cats", description="pictures of cats", number=1),
+                   document("cats_job", type="job", description="pictures of cats", number=9)])
+    assert names(index, "find me a dataset with pictures of cats")[0] == "cats"
+    assert names(index, "适合cats的作业")[0] == "cats_job"
