@@ -5,6 +5,7 @@ import difflib
 import re
 import shutil
 from datetime import UTC, datetime
+from heapq import nlargest
 from pathlib import Path
 from typing import Any, Collection, Mapping, Sequence
 
@@ -20,6 +21,7 @@ from registry.reference import Reference
 from registry.source import LOCAL, Source, check_tag_prefix, checked_sub_paths
 from registry.versions import FileProblem
 
+MAX_COMPARED, MAX_ALIKE = 40, 100
 _SOURCE_NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -229,10 +231,17 @@ class Catalog:
         with self._engine.connect() as connection:
             known = [tuple(row) for row in connection.execute(query)]
         names = sorted({row[1] for row in known if type in (None, row[0])})
-        close = difflib.get_close_matches(wanted.name, names, n=5, cutoff=0.6)
+        close = _closest(wanted.name, names)
         near = [f"{row[0]}/{row[1]}" for item in close for row in known
                 if row[1] == item and type in (None, row[0])]
         return NotFoundError(f"There is no component {wanted}.", near[:5])
+
+
+def _closest(name: str, names: Sequence[str]) -> list[str]:
+    """The names most like this one; the slow comparison is for those that share most with it."""
+    pairs = {name[at:at + 2] for at in range(min(len(name), MAX_COMPARED) - 1)}
+    alike = nlargest(MAX_ALIKE, names, key=lambda each: sum(pair in each for pair in pairs))
+    return difflib.get_close_matches(name, alike, n=5, cutoff=0.6)
 
 
 def _select_sources() -> sa.Select[Any]:
