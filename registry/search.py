@@ -26,7 +26,7 @@ from registry.hits import SORTS, Completion, Hit, Page
 from registry.matching import Matcher
 from registry.query import All, Any, Clause, Filter, Phrase, Query, QueryError, Words, parse_query
 from registry.ranking import Found, Ranking
-from registry.segments import BATCH, BROKEN, Store
+from registry.segments import BATCH, BROKEN, BusyError, Store
 from registry.snapshot import Loaded, Snapshot
 from registry.spelling import completions, nearest_names
 from registry.tokens import query_words
@@ -103,14 +103,14 @@ class SearchIndex:
 
     def _read(self, ask: Callable[[_Opened], T], otherwise: T) -> T:
         """What is read of the index; where that fails again and again, it is damaged."""
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
                 opened = self._open()
                 return ask(opened) if opened else otherwise
             except BROKEN as error:
-                log.debug("The search index could not be read.", exc_info=error)
                 self._opened = None
-        self._complain()
+                if attempt == ATTEMPTS - 1:
+                    self._complain(error)
         return otherwise
 
     def is_sound(self) -> bool:
@@ -127,25 +127,30 @@ class SearchIndex:
         except BROKEN:
             return None
 
-    def _complain(self) -> None:
+    def _complain(self, error: BaseException) -> None:
         """Tell the sync process that the index cannot be read; it makes a new one."""
-        log.error("The search index in %s cannot be read; it is made anew.", self.path)
+        log.error("The search index in %s cannot be read; it is made anew.", self.path,
+                  exc_info=error)
         with contextlib.suppress(OSError):
             (self.path / COMPLAINT).touch()
 
     def _open(self) -> _Opened | None:
-        """The index as it is now: opened anew after a commit or a rebuild."""
-        name = self._current()
+        """The index as it is now; as it was, while another thread opens what is new."""
+        name, opened = self._current(), self._opened
         if name is None:
             return None
-        with self._lock:
-            opened = self._opened
-            if opened is None or opened.name != name:
-                opened = _Opened(self.path / name, {})
-            elif not opened.is_newest():
-                opened = _Opened(self.path / name, opened.loaded)
-            self._opened = opened
-        return opened
+        if opened and opened.name == name and opened.is_newest():
+            return opened
+        if not self._lock.acquire(blocking=opened is None):
+            return opened
+        try:
+            if self._opened is not opened and self._opened:
+                return self._opened
+            known = opened.loaded if opened and opened.name == name else {}
+            self._opened = _Opened(self.path / name, known)
+            return self._opened
+        finally:
+            self._lock.release()
 
     def _current(self) -> str | None:
         try:
@@ -159,15 +164,21 @@ class SearchIndex:
     def update(self, documents: Iterable[Document], ids: Collection[str]) -> None:
         """Take out everything with these ids, then put the documents in, all or nothing.
 
-        Raises RegistryError where there is no index.
+        Where that finds the index damaged it says so by `is_sound`, and the index has to be made
+        anew. Raises RegistryError where there is none, BusyError where another process writes it.
         """
         name = self._current()
         if name is None:
             raise RegistryError(f"There is no search index in {self.path}.")
         found = list(documents)
-        for store, is_newest in self._stores(name):
-            store.replace(ids, [fields_of(document) for document in found
-                                if document.is_newest == is_newest])
+        try:
+            for store, is_newest in self._stores(name):
+                store.replace(ids, [fields_of(document) for document in found
+                                    if document.is_newest == is_newest])
+        except BusyError:
+            raise
+        except BROKEN as error:
+            self._complain(error)
 
     def rebuild(self, documents: Iterable[Document]) -> int:
         """Write a new index beside the old one and point to it; returns how much it holds."""
@@ -175,7 +186,7 @@ class SearchIndex:
         folder = self.path / name
         folder.mkdir(parents=True, mode=0o700)
         count = self._fill(name, documents)
-        if Store(folder, NEWEST).count() != count:
+        if [store.count() for store, _ in self._stores(name)] != count:
             raise RegistryError(f"The new search index in {folder} lacks documents. Is the disk "
                                 "full? The next sync tries again.")
         aside = self.path / f"{POINTER}.new"
@@ -184,19 +195,19 @@ class SearchIndex:
         os.replace(aside, self.path / POINTER)
         (self.path / COMPLAINT).unlink(missing_ok=True)
         self._remove_all_but(name)
-        return count
+        return count[0]
 
-    def _fill(self, name: str, documents: Iterable[Document]) -> int:
-        """Write all documents into new stores; returns how many components there are."""
+    def _fill(self, name: str, documents: Iterable[Document]) -> list[int]:
+        """Write all documents into new stores; returns how many are newest, and how many older."""
         stores = {is_newest: store for store, is_newest in self._stores(name)}
         waiting: dict[bool, list[dict[str, object]]] = {True: [], False: []}
-        count = 0
+        count = [0, 0]
         for store in stores.values():
             store.create()
         for document in documents:
             batch = waiting[document.is_newest]
             batch.append(fields_of(document))
-            count += document.is_newest
+            count[not document.is_newest] += 1
             if len(batch) == BATCH:
                 stores[document.is_newest].add(batch)
                 batch.clear()

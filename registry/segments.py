@@ -44,6 +44,10 @@ BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, LookupError, Attri
           zlib.error, pickle.UnpicklingError, index.IndexError, RegistryError)
 
 
+class BusyError(RegistryError):
+    """Another process is writing the index."""
+
+
 class Weighted(fields.FieldType):
     """A field whose value maps each word to its weight; it needs no analysis."""
 
@@ -316,7 +320,7 @@ class Store:
         try:
             writer = opened.writer(timeout=LOCK_TIMEOUT_S, limitmb=WRITER_MB, codec=_CODEC)
         except LockError as error:
-            raise RegistryError("Another process is writing the search index.") from error
+            raise BusyError("Another process is writing the search index.") from error
         try:
             yield writer
         except BaseException:

@@ -9,8 +9,13 @@ from tests.registry.repository import Repository
 
 
 @pytest.fixture
-def market(tmp_path):
-    market, origin = Marketplace(tmp_path / "home"), Repository(tmp_path / "origin")
+def origin(tmp_path):
+    return Repository(tmp_path / "origin")
+
+
+@pytest.fixture
+def market(tmp_path, origin):
+    market = Marketplace(tmp_path / "home")
     origin.commit({"data/digits.yaml": data("digits", "0.9.0")})
     origin.commit({"data/digits.yaml": data("digits", "1.0.0", description="80% of 图像分类 images"),
                    "data/other.yaml": data("other", description="Not digits, letters"),
@@ -61,3 +66,14 @@ def test_one_flipped_byte_is_noticed_answered_from_the_catalogue_and_mended(mark
     market.sync.run_requested()
     page = index.search("torch")
     assert page.is_ready and [hit.name for hit in page.hits] == ["torch"]
+
+
+@pytest.mark.parametrize("store", ["newest", "older"])
+def test_a_sync_that_meets_a_damaged_index_makes_it_anew(market, origin, store):
+    for file in (market.home / "search").glob(f"v*/{store}_*.seg"):
+        file.write_bytes(b"torn")
+    origin.commit({"data/digits.yaml": data("digits", "2.0.0")})
+    market.run()
+    found = {hit.reference for hit in market.index.search("digits versions:all").hits}
+    assert {"data/digits@0.9.0", "data/digits@1.0.0", "data/digits@2.0.0"} <= found
+    assert market.index.is_sound()
