@@ -19,7 +19,7 @@ from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = 60
+COMPONENTS = 40  # of two versions each, of which now this one is the latest and now that one
 PAGE_SIZE = 100
 KILLS_AT_A_MOMENT, KILLS_AT_A_STEP = 30, 20
 LONGEST_S = 0.25
@@ -52,10 +52,11 @@ def work(seed):
     print("works", flush=True)
     for turn in range(10_000):
         with engine.begin() as connection:
-            known = connection.execute(sa.select(db.versions)).all()
+            known = connection.execute(sa.select(db.versions).where(db.versions.c.is_latest)).all()
             for row in chance.sample(known, 5):
-                connection.execute(db.versions.update().where(db.versions.c.id == row.id).values(
-                    description=f"seed{seed} turn{turn}"))
+                connection.execute(db.versions.update().where(
+                    db.versions.c.type == row.type, db.versions.c.name == row.name).values(
+                        is_latest=~db.versions.c.is_latest, description=f"seed{seed} turn{turn}"))
                 connection.execute(db.search_outbox.insert().values(
                     source_id=row.source_id, type=row.type, name=row.name))
         outbox.rebuild() if turn % 4 == seed % 4 else outbox.drain()
@@ -76,9 +77,10 @@ from registry.search import SearchIndex
 index, stop, seen = SearchIndex(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), set()
 count = 0
 while not stop.exists():
-    page = index.search("", page_size=100)
-    names = {(hit.type, hit.name) for hit in page.hits}
-    seen.add((page.is_ready, page.total, len(page.hits), len(names)))
+    for query in ("", "versions:all"):
+        page = index.search(query, page_size=100)
+        names = {(hit.type, hit.name) for hit in page.hits}
+        seen.add((query, page.is_ready, page.total, len(page.hits), len(names)))
     count += 1
 print(json.dumps([count, sorted(seen)]))
 """
@@ -124,9 +126,10 @@ def market(tmp_path):
     """A catalogue and its index, both whole."""
     market = Marketplace(tmp_path / "home")
     origin = Repository(tmp_path / "origin")
-    origin.commit({f"{kind}/thing{number}.yaml": make(f"thing{number}")
-                   for kind, make in (("data", data), ("dockerimage", image))
-                   for number in range(COMPONENTS // 2)})
+    for version in ("1.0.0", "1.1.0"):
+        origin.commit({f"{kind}/thing{number}.yaml": make(f"thing{number}", version)
+                       for kind, make in (("data", data), ("dockerimage", image))
+                       for number in range(COMPONENTS // 2)})
     market.add(origin.path)
     market.run()
     yield market
@@ -144,7 +147,8 @@ def readers(market, tmp_path):
     for process in processes:
         count, seen = json.loads(process.communicate(timeout=30)[0])
         assert process.returncode == 0 and count > 100
-        assert seen == [[True, COMPONENTS, COMPONENTS, COMPONENTS]]
+        assert seen == [["", True, COMPONENTS, COMPONENTS, COMPONENTS],
+                        ["versions:all", True, 2 * COMPONENTS, 2 * COMPONENTS, COMPONENTS]]
 
 
 def assert_whole_after_mending(market):
@@ -153,12 +157,12 @@ def assert_whole_after_mending(market):
     Sync(market.engine, market.catalog, index).index()
     assert index.is_sound() and index.count() == COMPONENTS
     with market.engine.connect() as connection:
-        known = {(row.type, row.name): row.description
-                 for row in connection.execute(sa.select(versions))}
-    hits = index.search("", page_size=PAGE_SIZE).hits
-    assert Counter((hit.type, hit.name) for hit in hits) == Counter(known.keys())
-    assert {(hit.type, hit.name): hit.description for hit in hits} == known
-    for type, name in random.Random(1).sample(sorted(known), 5):
+        rows = connection.execute(sa.select(versions)).all()
+    for query, wanted in (("", [row for row in rows if row.is_latest]), ("versions:all", rows)):
+        hits = index.search(query, page_size=PAGE_SIZE).hits
+        assert Counter((hit.type, hit.name, hit.version, hit.description) for hit in hits) \
+            == Counter((row.type, row.name, row.version, row.description) for row in wanted)
+    for type, name in random.Random(1).sample(sorted({(row.type, row.name) for row in rows}), 5):
         found = [(hit.type, hit.name) for hit in index.search(name, types=[type]).hits]
         assert found[0] == (type, name) and found.count((type, name)) == 1
 
