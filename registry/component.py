@@ -14,6 +14,7 @@ from registry.component_rules import (
     nearest,
 )
 from registry.errors import ComponentError, Problem
+from registry.protocol_2 import check_protocol_2, is_protocol_2, name_of, tasks_of
 from registry.reference import REFERENCE
 from registry.yaml_nodes import MAX_BYTES, Path, component_error, in_order, path_text
 from registry.yaml_text import Document
@@ -48,8 +49,13 @@ class Component:
         return self.document.get("parameters") or {}
 
     @property
+    def is_protocol_2(self) -> bool:
+        """Whether this is a job of OpenPAI's protocol 2, which is shown and cannot run yet."""
+        return is_protocol_2(self.document)
+
+    @property
     def tasks(self) -> list[dict[str, Any]]:
-        return self.document.get("tasks") or []
+        return tasks_of(self.document) if self.is_protocol_2 else self.document.get("tasks") or []
 
     @property
     def prerequisites(self) -> list[dict[str, Any]]:
@@ -82,14 +88,20 @@ def parse(text: bytes | str, *, types: Collection[str] = TYPES) -> Component:
     """
     document = read(text, is_text_path)
     value = _checked_mapping(document)
-    type_name = _checked_type(document, value, types)
+    type_name = "job" if is_protocol_2(value) and "job" in types else \
+        _checked_type(document, value, types)
     problems = _all_problems(document, value, type_name)
     if any(problem.severity == "error" for problem in problems):
         raise component_error(problems)
     return Component(
-        type=type_name, name=value["name"], version=value.get("version") or "",
-        contributor=value.get("contributor") or "", description=value.get("description") or "",
-        text=document.text, document=value, warnings=tuple(problems))
+        type=type_name, name=name_of(value) if is_protocol_2(value) else value["name"],
+        version=_text(value, "version"), contributor=_text(value, "contributor"),
+        description=_text(value, "description"), text=document.text, document=value,
+        warnings=tuple(problems))
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    return str(value.get(name) or "")
 
 
 def dump(component: Component | Mapping[str, Any]) -> str:
@@ -148,6 +160,8 @@ def _serves(item: Mapping[str, Any], kind: str, wanted: str) -> bool:
 
 def _all_problems(document: Document, value: Mapping[str, Any], type_name: str) -> list[Problem]:
     """What the reading found, and what the rules find elsewhere."""
+    if is_protocol_2(value):
+        return check_protocol_2(document, value)
     unread = {problem.path for problem in document.problems}
     return in_order([*document.problems, *(
         problem for problem in check(document, value, type_name) if problem.path not in unread)])
@@ -164,11 +178,6 @@ def _checked_mapping(document: Document) -> dict[str, Any]:
     if "jobName" in value:
         _refuse(document, ("jobName",), "This is an OpenPAI v1 job, which is not supported yet. "
                 "Write it as `type: job` with `tasks` and `prerequisites`.")
-    for key in ("protocolVersion", "taskRoles"):
-        if key in value:
-            _refuse(document, (key,), "This file is in OpenPAI's protocol 2 (`protocolVersion`, "
-                    "`taskRoles`), which is not supported yet. Write it as `type: job` with "
-                    "`tasks` and `prerequisites`.")
     return value
 
 

@@ -18,6 +18,7 @@ from registry.component_rules import (
     check,
 )
 from registry.errors import (
+    ComponentError,
     ConflictError,
     GoneError,
     InvalidInputError,
@@ -27,6 +28,7 @@ from registry.errors import (
 from registry.inputs import inputs_of
 from registry.placeholders import Substitution, effective_parameters
 from registry.prerequisites import Prerequisite, Prerequisites
+from registry.protocol_2 import CATALOGUED
 from registry.reference import REFERENCE
 from registry.yaml_nodes import Path, in_order, path_text, summary
 from registry.yaml_text import read
@@ -57,6 +59,10 @@ def resolve(component: Component, *, catalog: Catalog, user: str,
         raise InvalidInputError(
             f"`{component.reference}` is of type {component.type}. Only jobs can be submitted; "
             "find one that uses it in the marketplace.")
+    if component.is_protocol_2:
+        raise ComponentError(CATALOGUED, [
+            replace(problem, severity="error") for problem in component.warnings
+            if problem.message == CATALOGUED])
     prerequisites = Prerequisites(component, catalog, entry, user_id)
     resolution = _Resolution(component, prerequisites, entry)
     spec = resolution.job_spec(user, parameters, name)

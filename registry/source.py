@@ -5,7 +5,7 @@ import os
 import posixpath
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Iterator, Sequence
@@ -15,6 +15,7 @@ from registry.errors import InvalidInputError, RegistryError
 
 LOCAL = "local"
 MAX_FILES = 20_000
+OPENPAI_FOLDERS = {"protocol-v2": "job", "marketplace-v2": "job"}  # its jobs of protocol 2
 MAX_SUB_PATHS = 100
 MAX_FOLDER_BYTES = 256 << 20
 _TAG_PREFIX = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
@@ -76,7 +77,7 @@ def component_type(path: str) -> str | None:
     if not path.endswith((".yaml", ".yml")):
         return None
     folder = path.rpartition("/")[0].rpartition("/")[2]
-    return folder if folder in TYPES else None
+    return folder if folder in TYPES else OPENPAI_FOLDERS.get(folder)
 
 
 def folders(prefix: str, sub_paths: Sequence[str]) -> list[str]:
@@ -145,6 +146,14 @@ def folder_files(folder: Path, *, without: Path | None = None) -> tuple[FolderFi
             "to copy at each change. Make it a Git repository (`git init`, `git add`, `git "
             "commit`), or keep large files elsewhere.")
     return tuple(found)
+
+
+def in_folder_of_type(folder: Path, files: tuple[FolderFile, ...]
+                      ) -> tuple[Path, tuple[FolderFile, ...]]:
+    """The same files; from the folder above where the folder's own name says their type."""
+    if component_type(f"{folder.name}/x.yaml") is None:
+        return folder, files
+    return folder.parent, tuple(replace(file, path=f"{folder.name}/{file.path}") for file in files)
 
 
 def _walk(folder: Path, prefix: str, without: Path | None) -> Iterator[FolderFile]:

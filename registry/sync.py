@@ -24,7 +24,7 @@ from registry.ledger import Ledger
 from registry.outbox import Outbox
 from registry.replay import Replay
 from registry.search import SearchIndex
-from registry.source import FolderFile, Source, find_place, folder_files
+from registry.source import FolderFile, Source, find_place, folder_files, in_folder_of_type
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
@@ -139,11 +139,11 @@ class Sync:
             if fetched:
                 return fetched
         home = store.path.parent.parent.resolve()  # a folder above it would change with each sync
-        files = folder_files(place.folder, without=home)
+        base, files = in_folder_of_type(place.folder, folder_files(place.folder, without=home))
         if source.head and self._seen.get(source.id) == files:
             return Fetched(head=source.head)
         before_ns = time.time_ns()
-        head = store.snapshot(place.folder, files, without=purged)
+        head = store.snapshot(base, files, without=purged)
         if max((file.changed_ns for file in files), default=0) < before_ns - SETTLED_NS:
             self._seen[source.id] = files
         return Fetched(head=head)
