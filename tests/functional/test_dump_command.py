@@ -48,6 +48,9 @@ def test_a_server_serves_what_was_imported_and_dumps_it_itself(exported, tmp_pat
         product.close()
     assert paishare(tmp_path / "third", "import", tmp_path / "again.tar.gz", "--key",
                     own_key).returncode == 0
+    hashes = {paishare(tmp_path / name, "catalog", "hash", *how).stdout
+              for name, how in (("home", ()), ("twin", ()), ("third", ("--rebuild",)))}
+    assert len(hashes) == 1 and len(hashes.pop()) == 65
     log = (tmp_path / "twin/logs/sync.log").read_text()
     assert log.count("is not there") == 1
 

@@ -10,7 +10,8 @@ from registry.views.api_docs import APIS
 
 ROUTES = [operation for api in APIS for operation in api.operations]
 PAGES = ["/", "/c/<x>/<y>", "/c/job/<x>", "/use/job/<x>", "/submit", "/jobs", "/jobs/<x>",
-         "/login", "/static/<x>", "/<x>"]
+         "/login", "/static/<x>", "/<x>", "/feed.atom", "/c/<x>/<y>/feed.atom",
+         "/by/<x>/feed.atom", "/api/v2/template/<x>/<y>"]
 TEXTS = st.one_of(st.text(), st.sampled_from([
     "job", "hello", "job/hello", "examples", "..", "\0", "9" * 5000, "-1", "²", "%2e%2e", "latest",
     "\ud800", "type: job\nname: x", "1e999", "true", "null", "\u202e", "a" * 300]))
