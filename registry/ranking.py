@@ -9,10 +9,10 @@ import numpy as np
 
 from registry.document import PLACES, fold_value, uri_ends
 from registry.matching import Match, Matcher, either
-from registry.query import All, Clause, Words
+from registry.query import All, Any, Clause, Phrase, Words
 from registry.snapshot import Snapshot
 from registry.spelling import suggestions
-from registry.tokens import STOP_WORDS, TYPES_IN_CHINESE, Asked, squash, typed_words
+from registry.tokens import STOP_WORDS, TYPES_IN_CHINESE, Asked, spoken, squash, typed_words
 
 ENOUGH_WORDS = 3
 COVERAGE = 100.0  # more than any score: who has more of the words comes first
@@ -54,17 +54,18 @@ class Ranking:
         matcher = self._matcher
         clauses = clause.clauses if isinstance(clause, All) else (clause,)
         words = [each for each in clauses if isinstance(each, Words)]
-        others = matcher.all_of([matcher.everything(), *(
-            matcher.match(each) for each in clauses if not isinstance(each, Words))])
+        rest = [(each, matcher.match(each)) for each in clauses if not isinstance(each, Words)]
+        others = matcher.all_of([matcher.everything(), *(match for _, match in rest)])
+        parts = [(_label(each), match.score) for each, match in rest if match.score.any()]
         if not words:
-            return self._found(others, others, "", ())
+            return self._found(others, others, "", tuple(parts))
         asked, is_sentence = _asked(words)
         matches = [(word, self._match(word, is_last, len(asked) > 1)) for word, is_last in asked]
         beside = matcher.beside([word for word, _ in asked], [match for _, match in matches])
         found = matcher.all_of(beside)
         if is_sentence:
             found = self._most_of(asked, beside)
-        parts = [(word.joined, match.score) for (word, _), match in zip(asked, beside)]
+        parts = [(word.joined, match.score) for (word, _), match in zip(asked, beside)] + parts
         text = " ".join(each.text for each in words)
         return self._found(found, others, text, tuple(parts))
 
@@ -162,7 +163,7 @@ class Ranking:
                parts: tuple[tuple[str, np.ndarray], ...]) -> Found:
         is_name, is_nearly = self._named(text)
         mask = (match.mask | is_name) & others.mask & self._matcher.view.mask
-        score = np.where(mask, match.score + (others.score if parts else 0), 0)
+        score = np.where(mask, match.score + (others.score if match is not others else 0), 0)
         return Found(mask, score, is_name & mask, is_nearly & mask, parts)
 
     def _named(self, text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -177,6 +178,14 @@ class Ranking:
             for number in snapshot.postings("keys", f"name:{squashed}")[0].tolist():
                 is_nearly[number] |= snapshot.fact("squashed", number) == squashed
         return is_name, is_nearly
+
+
+def _label(clause: Clause) -> str:
+    """A phrase or a choice in words."""
+    if isinstance(clause, (Words, Phrase)):
+        return " ".join(spoken(clause.text))
+    choices = clause.clauses if isinstance(clause, (All, Any)) else ()
+    return " or ".join(filter(None, map(_label, choices)))
 
 
 def _asked(words: Sequence[Words]) -> tuple[list[tuple[Asked, bool]], bool]:

@@ -470,8 +470,17 @@ def test_the_nearest_names_stand_in_for_one_that_is_not_there(filled, name, type
     assert filled.nearest(name, type)[:1] == ([found] if found else [])
 
 
+@pytest.mark.parametrize("query", ['"rare word"', "rare OR unknown", '"rare word" OR unknown'])
+def test_phrases_and_choices_are_ranked_too(index, query):
+    index.rebuild([document("rare_word", number=1), document(
+        "other", number=9, description="a rare word among many others " + "and so on " * 50)])
+    assert names(index, query) == ["rare_word", "other"]
+    assert names(index, query, sort="updated") == ["other", "rare_word"]
+
+
 def test_why_a_hit_stands_where_it_does_adds_up(filled):
-    for query in ("cifar10 small", "trains a small network quickly now", "resnet trian"):
+    for query in ("cifar10 small", '"small network" cifar10 OR mnist', "resnet trian",
+                  "trains a small network quickly now"):
         for hit in filled.search(query, explain=True).hits:
             assert sum(value for _, value in hit.why) == pytest.approx(hit.score, abs=0.02)
     why = filled.search("residual", explain=True).hits[0].why
