@@ -54,15 +54,16 @@ class Recommendation:
     def most_used(self, limit: int, *, types: Collection[str] = (), user_id: int | None
                   ) -> tuple[Ranked, ...]:
         """The components that took part in most jobs, none that was never run."""
-        count = sa.func.count().label("jobs")
         columns = (runs.c.source_id, runs.c.type, runs.c.name)
         chosen = [runs.c.type.in_(types)] if types else []
-        query = sa.select(*columns, count).join(
-            sources, runs.c.source_id == sources.c.id).join(versions, sa.and_(
-                versions.c.source_id == runs.c.source_id, versions.c.type == runs.c.type,
-                versions.c.name == runs.c.name, *_IS_SHOWN)).where(
-                    visibility.is_visible(user_id), *chosen).group_by(*columns).order_by(
-                        count.desc(), runs.c.name, runs.c.source_id).limit(limit)
+        counted = sa.select(*columns, sa.func.count().label("jobs")).where(*chosen).group_by(
+            *columns).subquery()
+        query = sa.select(counted).join(sources, counted.c.source_id == sources.c.id).join(
+            versions, sa.and_(
+                versions.c.source_id == counted.c.source_id, versions.c.type == counted.c.type,
+                versions.c.name == counted.c.name, *_IS_SHOWN)).where(
+                    visibility.is_visible(user_id)).order_by(
+                        counted.c.jobs.desc(), counted.c.name, counted.c.source_id).limit(limit)
         with self._engine.connect() as connection:
             counts = {(row.source_id, row.type, row.name): row.jobs
                       for row in connection.execute(query)}
@@ -106,7 +107,8 @@ def _in_same_jobs(connection: sa.Connection, key: Key) -> Counter[Key]:
     rows = connection.execute(sa.select(
         other.c.source_id, other.c.type, other.c.name, sa.func.count()).join(
             runs, runs.c.job_id == other.c.job_id).where(_is(runs, key)).group_by(
-                other.c.source_id, other.c.type, other.c.name))
+                other.c.source_id, other.c.type, other.c.name).order_by(
+                    sa.func.count().desc()).limit(MAX_USERS))
     return Counter({tuple(row[:3]): row[3] for row in rows})
 
 

@@ -607,13 +607,22 @@ class Consequence(Answer):
     reason: str = Field(description="Why it would break; empty where it does not.")
 
 
+class UsersQuery(ComponentQuery):
+    page: int = Field(default=1, ge=1, le=100_000)
+    page_size: int = Field(default=50, ge=1, le=200)
+
+
 class UsedBy(Answer):
     version: ResolvedReference
+    total: int = Field(description="How many components use it.")
+    page: int
+    page_size: int
     users: list[UsingVersion] = Field(description="Those that use it today first.")
     same: list[ResolvedReference] = Field(
         description="Other components that stand for the same image, data or script.")
     if_yanked: list[Consequence] = Field(
-        description="The users whose reference would mean something else.")
+        description="The users whose reference would mean something else; at most `page_size`.")
+    if_yanked_total: int
 
 
 class TogetherQuery(ComponentQuery):

@@ -52,15 +52,19 @@ def show_changelog(type_name: str, name: str, query: models.ChangelogQuery) -> d
         for step in steps]}
 
 
-@api.route("GET", "/components/<type_name>/<name>/used-by", query=models.ComponentQuery,
+@api.route("GET", "/components/<type_name>/<name>/used-by", query=models.UsersQuery,
            result=models.UsedBy, access=Access.PUBLIC,
            errors=_ERRORS)
-def list_users(type_name: str, name: str, query: models.ComponentQuery) -> dict[str, Any]:
+def list_users(type_name: str, name: str, query: models.UsersQuery) -> dict[str, Any]:
     """Who uses exactly this version, as references resolve now; and what a yank would change."""
     entry = _entry(type_name, name, query)
-    found = services().relations.used_by(entry, user_id=viewer_id())
-    moved = services().relations.consequences(entry, user_id=viewer_id())
-    return {"version": resolved_json(entry),
+    found = services().relations.used_by(
+        entry, limit=query.page_size, offset=(query.page - 1) * query.page_size,
+        user_id=viewer_id())
+    moved = services().relations.consequences(entry, limit=query.page_size,
+                                              user_id=viewer_id())
+    return {"version": resolved_json(entry), "total": found.total, "page": query.page,
+            "page_size": query.page_size,
             "users": [{"version": resolved_json(user.newest), "use": _use_json(user.use),
                        "older": user.older, "is_current": user.is_current}
                       for user in found.users],
@@ -68,7 +72,8 @@ def list_users(type_name: str, name: str, query: models.ComponentQuery) -> dict[
             "if_yanked": [{"version": resolved_json(each.user.newest),
                            "use": _use_json(each.user.use),
                            "after": resolved_json(each.after) if each.after else None,
-                           "reason": each.reason} for each in moved]}
+                           "reason": each.reason} for each in moved.first],
+            "if_yanked_total": moved.total}
 
 
 @api.route("GET", "/components/<type_name>/<name>/uses", query=models.ComponentQuery,

@@ -32,14 +32,14 @@ def component_page(entry: Entry) -> dict[str, Any]:
     """Everything that the template marketplace/show.html takes."""
     component = component_of(entry)
     versions = services().changelog.versions(entry, limit=VERSIONS, user_id=viewer_id())
-    used_by = services().relations.used_by(entry, user_id=viewer_id())
+    used_by = services().relations.used_by(entry, limit=USERS, user_id=viewer_id())
     recommendation = services().recommendation
     return {
         "entry": entry, "component": component, "listed": versions.entries,
         "versions": [*versions.entries, *versions.landmarks], "version_count": versions.total,
         "has_before": versions.has_before,
-        "needed": needs_of(component, entry), "users": used_by.users[:USERS],
-        "user_count": len(used_by.users), "same": used_by.same[:USERS],
+        "needed": needs_of(component, entry), "users": used_by.users,
+        "user_count": used_by.total, "same": used_by.same[:USERS],
         "together": recommendation.together(entry, COMPANIONS, user_id=viewer_id()),
         "run_count": recommendation.run_count(entry), "unknown": unknown_fields(component),
         "tasks": [_task_facts(task) for task in component.tasks]}

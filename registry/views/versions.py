@@ -62,13 +62,14 @@ def used_by() -> ResponseReturnValue:
         entry = find_entry(request.args.get("of", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
-    found = services().relations.used_by(entry, user_id=viewer_id())
     number = page_number()
-    shown = found.users[(number - 1) * USERS_A_PAGE:number * USERS_A_PAGE]
+    found = services().relations.used_by(
+        entry, limit=USERS_A_PAGE, offset=(number - 1) * USERS_A_PAGE, user_id=viewer_id())
     return render_template(
-        "marketplace/used_by.html", entry=entry, users=shown, same=found.same,
-        total=len(found.users), page=number, last=-(-len(found.users) // USERS_A_PAGE),
-        consequences=services().relations.consequences(entry, user_id=viewer_id()))
+        "marketplace/used_by.html", entry=entry, users=found.users, same=found.same,
+        total=found.total, page=number, last=-(-found.total // USERS_A_PAGE),
+        consequences=services().relations.consequences(entry, limit=USERS_A_PAGE,
+                                                       user_id=viewer_id()))
 
 
 def compared(a: str, b: str) -> tuple[Entry, Entry]:

@@ -152,7 +152,7 @@ def test_a_yank_moves_ranges_and_the_latest_and_leaves_exact_references(shared):
     def moved(version):
         entry = shared.catalog.get(f"data/d@{version}")
         return {(each.user.newest.name, each.after and each.after.version)
-                for each in shared.relations.consequences(entry, user_id=None)}
+                for each in shared.relations.consequences(entry, user_id=None).first}
     assert moved("1.0.0") == set()
     assert moved("1.1.0") == {("range", "1.0.0")}
     assert moved("2.0.0") == {("latest", "1.1.0"), ("newest", "1.1.0")}
@@ -164,7 +164,7 @@ def test_a_reference_that_a_yank_leaves_without_a_version_breaks_and_says_why(ma
     origin.commit({"data/d.yaml": data("d"), "job/j.yaml": job("j", "data/d@^1")})
     market.run()
     found, = Relations(market.engine, market.catalog).consequences(
-        market.catalog.get("data/d"), user_id=None)
+        market.catalog.get("data/d"), user_id=None).first
     assert found.after is None
     assert found.reason == ("Every version of data/d within ^1 is yanked. Name one exactly, or "
                             "another range.")
