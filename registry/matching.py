@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import islice
 from operator import ge, gt, le, lt
 from typing import Callable, Iterable, Sequence
 
@@ -16,6 +17,7 @@ from registry.tokens import STOP_WORDS, Asked, query_words, spoken
 
 K1, B = 1.2, 0.6
 MAX_BEGINNINGS, FEW_BEGINNINGS = 50, 8
+HIDDEN_FACTOR = 10
 MANY_STARTS = 8  # so many beginnings in one query get all their words; a hundred would take long
 NAME_BEGINNING, TEXT_BEGINNING, NEAR = 0.9, 0.4, 0.6
 FEW = 2
@@ -120,9 +122,9 @@ class Matcher:
         return match
 
     def _score_beginnings(self, start: str, limit: int) -> Match:
-        words = [name.removeprefix("name:") for name in self.snapshot.beginning(
-            "keys", f"name:{start}", limit, without="name:=")]
-        words += self.snapshot.beginning("words", start, limit)
+        words = [name.removeprefix("name:")
+                 for name in self._beginnings("keys", f"name:{start}", limit, without="name:=")]
+        words += self._beginnings("words", start, limit)
         found = [self.snapshot.postings("words", word) for word in dict.fromkeys(words)]
         match = self.nothing()
         if not found:
@@ -137,6 +139,14 @@ class Matcher:
         np.maximum.at(match.score, numbers, (
             factor * rarity * self._often(numbers, weights)).astype(np.float32))
         return match
+
+    def _beginnings(self, field: str, start: str, limit: int, without: str = "") -> list[str]:
+        """The most frequent words that begin so; what nobody here may see takes no one's place."""
+        if self.view.count == np.count_nonzero(self.snapshot.is_live):
+            return self.snapshot.beginning(field, start, limit, without)
+        words = self.snapshot.beginning(field, start, limit * HIDDEN_FACTOR, without)
+        return list(islice((word for word in words if self.view.mask[
+            self.snapshot.postings(field, word)[0]].any()), limit))
 
     def _rarity(self, count: int | np.ndarray) -> np.ndarray:
         return np.log(1 + (self.view.count - count + 0.5) / (count + 0.5))
