@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
@@ -21,6 +21,8 @@ ATOM = "http://www.w3.org/2005/Atom"
 SINCE = 2026  # the year in which these ids begin, as RFC 4151 wants one
 MAX_FOUND = 100
 EMPTY = datetime(1970, 1, 1)
+# A time alone tells two states of a feed apart only when no other event of that second can come.
+SETTLED = timedelta(minutes=1)
 TITLES = {"published": "{} is published", "moved": "{} was changed without a new number",
           "withdrawn": "{} is withdrawn", "returned": "{} is back", "yanked": "{} is yanked",
           "restored": "{} is restored", "deprecated": "{} is deprecated",
@@ -82,7 +84,8 @@ def _feed(title: str, page: str, news: list[News]) -> Response:
         _add_entry(root, each)
     response = Response(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True),
                         content_type="application/atom+xml; charset=utf-8")
-    response.last_modified = updated.replace(tzinfo=UTC)
+    if datetime.now(UTC) - updated.replace(tzinfo=UTC) > SETTLED:
+        response.last_modified = updated.replace(tzinfo=UTC)
     response.add_etag()
     response.make_conditional(request)
     return response

@@ -1,6 +1,6 @@
 """Atom feeds: what is in them, who may see it, and how they are asked for again."""
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
 import pytest
@@ -170,6 +170,15 @@ def test_a_feed_that_did_not_change_is_not_sent_again(web, happen):
     happen("yanked", minute=1)
     assert web.browser().get("/c/job/hello/feed.atom", headers={
         "If-None-Match": first.headers["ETag"]}).status_code == 200
+
+
+def test_what_happened_just_now_is_told_apart_by_its_content_alone(web, engine):
+    with engine.begin() as connection:
+        connection.execute(db.events.update().values(at=datetime.now(UTC).replace(tzinfo=None)))
+    first = web.browser().get("/feed.atom")
+    assert "Last-Modified" not in first.headers
+    assert web.browser().get("/feed.atom", headers={
+        "If-None-Match": first.headers["ETag"]}).status_code == 304
 
 
 @pytest.mark.parametrize("path", ["/c/job/nothing/feed.atom", "/by/Nobody/feed.atom",
