@@ -56,8 +56,10 @@ def query_words(text: str) -> list[Asked]:
 
 
 def typed_words(text: str) -> list[Asked]:
-    """The words of a query, common ones too; a Chinese sentence is cut at what glues it."""
-    return [Asked(_parts(piece)) for word in _WORD.findall(fold(text)) for piece in _pieces(word)]
+    """The words of a query, each once, common ones too; a Chinese sentence is cut at what glues it.
+    """
+    return list(dict.fromkeys(Asked(_parts(piece)) for word in _WORD.findall(fold(text))
+                              for piece in _pieces(word)))
 
 
 def spoken(text: str) -> list[str]:
