@@ -1,11 +1,14 @@
 """What uses what, which version exactly, and what a yank would change."""
+from datetime import datetime
+
 import pytest
 import sqlalchemy as sa
 
 from registry import db
 from registry.component import parse
+from registry.recommendation import Recommendation
 from registry.relations import Relations
-from registry.uses import uses_of
+from registry.uses import Use, uses_of
 from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository
 
@@ -180,3 +183,61 @@ def test_a_relative_path_means_the_same_in_one_source_only(market, tmp_path):
     relations = Relations(market.engine, market.catalog)
     found = relations.used_by(market.catalog.get("data/one"), user_id=None)
     assert [user.newest.name for user in found.users] == ["of_one"] and not found.same
+
+
+def test_used_by_is_the_inversion_of_what_each_version_uses(shared):
+    every = [entry for kind, name in (("data", "d"), ("data", "other"), ("dockerimage", "tf"),
+                                      ("script", "s"), *(("job", name) for name in (
+                                          "exact", "script", "address", "range", "latest",
+                                          "newest", "commit", "nothing", "elsewhere")))
+             for entry in shared.catalog.versions(kind, name)]
+    written = {entry.id: set(uses_of(parse(entry.text), entry.path)) for entry in every}
+    for target in every:
+        stands_for = {(use.kind, use.target) for use in written[target.id]
+                      if target.type != "job" and use.kind != "reference"}
+        expected = []
+        for user in every:
+            meant = shared.relations.found(written[user.id], user.source_id, user_id=None)
+            refers = any(use.kind == "reference" and found and found.id == target.id
+                         for use, found in meant.items())
+            shares = user.type != target.type and stands_for & {
+                (use.kind, use.target) for use in written[user.id]}
+            expected += [user.name] if refers or shares else []
+        found = shared.relations.used_by(target, user_id=None)
+        assert sorted(name for user in found.users
+                      for name in [user.newest.name] * (user.older + 1)) == sorted(expected)
+        assert found.total == len(set(expected))
+
+
+def test_what_a_reader_may_not_see_is_in_no_list_and_no_count(market, tmp_path):
+    open_, closed = Repository(tmp_path / "open"), Repository(tmp_path / "closed")
+    open_.commit({"data/d.yaml": data("d"), "job/seen.yaml": job("seen", "data/d")})
+    closed.commit({"job/secret.yaml": job("secret", "data/d", "data/hidden"),
+                   "data/hidden.yaml": data("hidden"),
+                   "data/twin.yaml": data("twin", uri="https://example.org/x")})
+    market.add(open_.path), market.add(closed.path)
+    market.sync.run_once()
+    with market.engine.begin() as connection:
+        closed_id = connection.scalar(sa.select(db.sources.c.id).where(
+            db.sources.c.name == "closed"))
+        connection.execute(db.runs.insert(), [
+            {"job_id": "1", "source_id": closed_id, "type": "job", "name": "secret",
+             "version": "", "created_at": datetime(2026, 1, 1)},
+            {"job_id": "1", "source_id": closed_id - 1, "type": "data", "name": "d",
+             "version": "", "created_at": datetime(2026, 1, 1)}])
+        connection.execute(db.sources.update().where(db.sources.c.id == closed_id).values(
+            kind="closed"))
+    entry = market.catalog.get("data/d")
+    relations, recommendation = (Relations(market.engine, market.catalog),
+                                 Recommendation(market.engine))
+    found = relations.used_by(entry, user_id=None)
+    assert ([user.newest.name for user in found.users], found.total, found.same) == (
+        ["seen"], 1, ())
+    moved = relations.consequences(entry, user_id=None)
+    assert ([each.user.newest.name for each in moved.first], moved.total) == (["seen"], 1)
+    assert recommendation.together(entry, 9, user_id=None) == ()
+    assert [each.entry.name for each in recommendation.most_used(9, user_id=None)] == ["d"]
+    secret = next(iter(relations.found(
+        {Use(kind="reference", target="hidden", target_type="data")}, entry.source_id,
+        user_id=None).values()))
+    assert secret is None

@@ -31,7 +31,7 @@ def test_two_versions_are_compared_in_words_and_by_line(changed):
     page = changed.browser().get("/compare?a=job/changed@1.0.0&b=job/changed@1.1.0")
     text = text_of(page)
     assert "The parameter seed is new, 1 by default." in text and "Compatible" in text
-    assert '<span class="sign">+ </span>  seed: 1</td>' in page.text or "+ " in text
+    assert '<td class="new"><span class="sign">+ </span><mark>  seed: 1</mark></td>' in page.text
     assert "Breaking" not in text
 
 
