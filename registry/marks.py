@@ -124,9 +124,11 @@ class Marks:
 
 def checked_reason(text: str) -> str:
     """The reason that everyone will read; raises InvalidInputError where there is none."""
-    reason = text.strip()
+    reason = text.replace("\r\n", "\n").strip()
     if not reason:
         raise _wrong("reason", "Give a reason: everyone who meets the version reads it.")
+    if any(not char.isprintable() and char not in "\n\t" for char in reason):
+        raise _wrong("reason", "The reason has characters that nobody can see. Take them out.")
     if len(reason) > MAX_REASON:
         raise _wrong("reason", f"The reason has {len(reason):,} characters; at most "
                                f"{MAX_REASON:,} are possible. Shorten it.")

@@ -17,11 +17,12 @@ YANKED, DEPRECATED = "yanked", "deprecated"  # what owners say of versions
 MAX_SELECTOR = 255
 MAX_KNOWN = 65_536  # texts of versions that are kept read
 COMMIT = re.compile("[0-9a-f]{7,40}")
+_CHARACTER = r"[^\s@\x00-\x1f\x7f]"
 REFERENCE = re.compile(
     r"(?:(?P<source>[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)?):)?(?:(?P<type>[a-z]+)/)?"
     r"(?P<name>(?!\.{1,2}(?:@|\Z))[A-Za-z0-9._~-]{1,255})"
-    rf"(?:@(?P<version>(?=.{{1,{MAX_SELECTOR}}}\Z)[^\s@]+(?: +[^\s@]+)*))?")
-_VERSION = re.compile(rf"[^\s@]{{1,{MAX_SELECTOR}}}")
+    rf"(?:@(?P<version>(?=.{{1,{MAX_SELECTOR}}}\Z){_CHARACTER}+(?: +{_CHARACTER}+)*))?")
+_VERSION = re.compile(rf"{_CHARACTER}{{1,{MAX_SELECTOR}}}")
 _PART = r"(0|[1-9][0-9]*|[xX*])"
 _TERM = re.compile(
     rf"(\^|~|>=|<=|>|<|=)? *v?{_PART}(?:\.{_PART}(?:\.{_PART}(?:-([0-9A-Za-z.-]+))?"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from registry.views.api_docs import APIS
 
 ROUTES = [operation for api in APIS for operation in api.operations]
-PAGES = ["/", "/c/<x>/<y>", "/c/job/<x>", "/use/job/<x>", "/submit", "/jobs", "/jobs/<x>",
-         "/login", "/static/<x>", "/<x>", "/feed.atom", "/c/<x>/<y>/feed.atom",
-         "/by/<x>/feed.atom", "/api/v2/template/<x>/<y>"]
+PAGES = ["/", "/c/<x>", "/c/<x>/<y>", "/use/<x>", "/c/job/<x>", "/use/job/<x>", "/submit",
+         "/jobs", "/jobs/<x>", "/login", "/static/<x>", "/<x>", "/feed.atom",
+         "/c/<x>/<y>/feed.atom", "/by/<x>/feed.atom", "/api/v2/template/<x>/<y>"]
 TEXTS = st.one_of(st.text(), st.sampled_from([
     "job", "hello", "job/hello", "examples", "..", "\0", "9" * 5000, "-1", "²", "%2e%2e", "latest",
     "\ud800", "type: job\nname: x", "1e999", "true", "null", "\u202e", "a" * 300]))
@@ -22,7 +22,8 @@ VALUES = st.recursive(
 NAMES = ["reference", "yaml", "parameters", "name", "username", "password", "location",
          "old_password", "new_password", "q", "type", "page", "page_size", "version", "source",
          "state", "limit", "before", "all", "role", "index", "attempt", "stream", "offset",
-         "wait_s", "task", "next", "again", "param.epochs", "key", "action", "linked"]
+         "wait_s", "task", "next", "again", "param.epochs", "key", "action", "linked",
+         "kind", "reason", "successor", "a", "b", "of", "whole"]
 FIELDS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4)
 fuzz = settings(deadline=None, max_examples=150, suppress_health_check=[
     HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -70,6 +71,15 @@ def test_no_address_makes_a_page_fail(ann, data):
 def test_no_form_makes_the_submit_page_fail(ann, fields):
     values = {name: clean(value) for name, value in fields.items()}
     answer = ann.post("/submit", **{"yaml": "type: job", **values})
+    assert answer.status_code < 500, answer.text
+
+
+@fuzz
+@given(action=st.sampled_from(["yank", "unyank", "deprecate", "undeprecate", "purge"]) | TEXTS,
+       fields=FIELDS)
+def test_no_form_about_a_version_makes_it_fail(web, ann, action, fields):
+    values = {name: clean(value) for name, value in fields.items()}
+    answer = ann.post(f"/marks/{quote(clean(action), safe='%')}", **{"reason": "x", **values})
     assert answer.status_code < 500, answer.text
 
 

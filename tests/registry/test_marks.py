@@ -123,6 +123,7 @@ def test_a_second_reason_takes_the_place_of_the_first(market):
 
 
 @pytest.mark.parametrize("reason, part", [("", "Give a reason"), ("  \n", "Give a reason"),
+                                          ("a\0b", "nobody can see"),
                                           ("x" * 2001, "2,001 characters")])
 def test_a_reason_is_asked_for(market, reason, part):
     with pytest.raises(InvalidInputError, match=part) as caught:

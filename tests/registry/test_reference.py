@@ -47,7 +47,8 @@ def test_a_reference_has_source_type_name_and_selector(text, parts):
 
 @pytest.mark.parametrize("text", [
     "", " ", "a b", "a@b@c", "/x", "x/", "..", ".", "a\n", "Ü", "x" * 256, "a@", "a@ 1", "a@1 ",
-    "a@1\n2", "a:", ":a", "a/b/c:d", "a@" + "1" * 256, "a:b:c", "a@1\t2"])
+    "a@1\n2", "a:", ":a", "a/b/c:d", "a@" + "1" * 256, "a:b:c", "a@1\t2", "a@1\0",
+    "a@\x1b[1m"])
 def test_what_is_no_reference_says_what_one_is(text):
     with pytest.raises(InvalidInputError, match="no reference. Write `type/name`"):
         Reference.parse(text)
