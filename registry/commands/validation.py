@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from registry.commands.options import json_option
-from registry.component import parse
+from registry.component_file import link_error, read_file
 from registry.error_text import problem_line
 from registry.errors import ComponentError, Problem
 from registry.terminal import Terminal
@@ -34,7 +34,9 @@ def validate(files: tuple[Path, ...], is_json: bool) -> int:
 def _check(file: Path) -> dict[str, Any]:
     """What is wrong with one file, as the JSON that --json prints."""
     try:
-        component = parse(file.read_bytes())
+        if file.is_symlink():
+            raise link_error()
+        component = read_file(file.absolute().as_posix(), file.read_bytes())
     except OSError as error:
         problems: tuple[Problem, ...] = (Problem(message=f"cannot be read: {error.strerror}"),)
     except ComponentError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from registry.rebuild import Fingerprints
 from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository, git
 
@@ -69,16 +70,22 @@ def many(version):
 
 
 def grow(origin, step):
-    """One more commit: all files anew, one broken, one gone, one renamed."""
+    """One more commit with a tag: all files anew, one broken, one gone, one without a version."""
     files = many(f"1.{step}.0") | {f"data/thing{step}.yaml": "broken: ["}
+    files |= {"data/tagged.yaml": data("tagged", "", description=f"Step {step}.")}
     if (origin.path / f"data/thing{step + 30}.yaml").exists():
         files |= {f"data/thing{step + 30}.yaml": None}
     origin.commit(files)
+    git(origin.path, "tag", f"v1.{step}.0")
+
+
+def add(market, origin):
+    market.catalog.add_source(str(origin.path), name="origin", owner_id=None, tag_prefix="v")
 
 
 def test_a_sync_killed_at_any_moment_ends_like_one_that_was_not(market, tmp_path):
     origin, moment = Repository(tmp_path / "origin"), random.Random(5)
-    market.add(origin.path)
+    add(market, origin)
     for step in range(12):
         grow(origin, step)
         process = SyncProcess(market.home)
@@ -96,9 +103,12 @@ def test_a_sync_killed_at_any_moment_ends_like_one_that_was_not(market, tmp_path
 
 def assert_like_undisturbed(market, origin, tmp_path):
     other = Marketplace(tmp_path / "undisturbed")
-    other.add(origin.path)
+    add(other, origin)
     other.run()
     assert market.rows() == other.rows()
+    assert market.versions("data/tagged") == [f"1.{step}.0" for step in reversed(range(12))]
+    prints = [Fingerprints(each.engine, each.catalog) for each in (market, other)]
+    assert len({prints[0].live(), prints[1].live(), prints[0].rebuilt()}) == 1
     for query in ("", "thing1", "data", "1.3.0"):
         pages = [[(hit.reference, hit.updated, hit.score)
                   for page in (1, 2) for hit in each.index.search(query, page=page,
