@@ -97,9 +97,20 @@ class Choice:
             return []
         found = [replace(entry, files_commit=entry.commit) for entry in self._entries
                  if entry.commit.startswith(commit)]
+        self._check_only_one(commit, found)
         if {(entry.source_id, entry.type) for entry in found} == self._components.keys():
             return _last_of_each(found)
         return _last_of_each([*self._held_by(commit), *found])
+
+    def _check_only_one(self, start: str, found: Iterable[Entry]) -> None:
+        commits: dict[Component, set[str]] = {}
+        for entry in found:
+            commits.setdefault((entry.source_id, entry.type), set()).add(entry.commit)
+        several = sorted({commit for each in commits.values() if len(each) > 1 for commit in each})
+        if several:
+            raise ConflictError(
+                f"`{start}` is how several commits begin. Write more of the one that you mean.",
+                [str(replace(self._wanted, selector=commit)) for commit in several])
 
     def _held_by(self, commit: str) -> Iterator[Entry]:
         source_ids = {entry.source_id for entry in self._entries}

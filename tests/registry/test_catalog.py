@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
+from registry.reference import Reference
 from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository
 
@@ -50,6 +53,16 @@ def test_a_commit_names_what_the_component_was_then(shared):
     entry = shared.catalog.get(f"data/digits@{shared.later}")
     assert (entry.version, entry.commit, entry.files_commit) == (
         "1.1.0", shared.later, shared.later)
+
+
+def test_the_beginning_of_two_commits_is_asked_about(shared):
+    known = [replace(entry, commit=f"abcdef0{number}" + "0" * 32) for number, entry in enumerate(
+        shared.catalog.versions("data", "digits"))]
+    with pytest.raises(ConflictError, match="how several commits begin") as caught:
+        shared.catalog.choose(Reference(name="digits", selector="abcdef0"), known)
+    assert len(caught.value.choices) == 3
+    assert shared.catalog.choose(Reference(name="digits", selector="abcdef01"), known) == \
+        replace(known[1], files_commit=known[1].commit)
 
 
 def test_versions_come_newest_first_with_one_that_is_shown(shared):

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from registry import db
 from registry.errors import GoneError, InvalidInputError, NotFoundError
+from registry.ledger import Ledger
 from registry.marks import Marks
 from registry.reference import DEPRECATED, YANKED
 from tests.registry.marketplace import Marketplace, data
@@ -78,6 +79,15 @@ def test_a_yanked_version_is_passed_over_at_once_and_after_the_next_sync(market)
     market.origin.commit({"data/a.yaml": data("a", "1.2.1")})
     market.run()
     assert market.catalog.get("a").version == "1.2.1"
+
+
+def test_a_yank_during_a_sync_outlives_it(market):
+    ledger, source = Ledger(market.engine), market.catalog.source("origin")
+    with market.catalog.store(source.id).reading() as files:
+        history = ledger.load(source.id, files)
+        yank(market, "a@1.2.0")
+        ledger.save(source, history, source.head, source.commits)
+    assert market.catalog.get("a").version == "1.1.0" and listed(market) == ["1.1.0"]
 
 
 def test_a_yank_that_is_taken_back_was_never_there(market):
