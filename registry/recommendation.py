@@ -148,7 +148,8 @@ def _named_components(connection: sa.Connection, counts: Mapping[tuple[str, str]
         return Counter()
     rows = connection.execute(sa.select(
         versions.c.source_id, versions.c.type, versions.c.name).where(
-            *_IS_SHOWN, versions.c.name.in_(sorted({name for _, name in counts}))))
+            *_IS_SHOWN, versions.c.type.in_(sorted({type_name for type_name, _ in counts})),
+            versions.c.name.in_(sorted({name for _, name in counts}))))
     return Counter({tuple(row): counts[row.type, row.name] for row in rows
                     if (row.type, row.name) in counts})
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from registry import visibility
 from registry.catalog import Catalog
+from registry.component_rules import TYPES
 from registry.db import marks, sources, uses, versions
 from registry.entry import Entry, Mark, entry_of, select_entries
 from registry.errors import RegistryError
@@ -181,7 +182,8 @@ def _named(connection: sa.Connection, names: Collection[str], user_id: int | Non
     """Every version of these names, with no more than a choice between them looks at."""
     if not names:
         return []
-    chosen = versions.c.name.in_(sorted(names))
+    # The types are named because the index begins with them.
+    chosen = sa.and_(versions.c.type.in_(TYPES), versions.c.name.in_(sorted(names)))
     yanked = {(row.source_id, row.type, row.name, row.version) for row in connection.execute(
         sa.select(marks.c.source_id, marks.c.type, marks.c.name, marks.c.version).where(
             marks.c.kind == YANKED, marks.c.name.in_(sorted(names))))}
