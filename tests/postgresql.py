@@ -19,7 +19,9 @@ from registry import db
 USER = "postgres"
 PASSWORD = "hünter/2@#%"
 READY_S = 60.0
-MISSING = "PostgreSQL is missing: `tools/setup.sh postgres` installs it, as root"
+OLDEST = 15  # the first whose locales can be ICU's, which are there on every machine
+MISSING = (f"PostgreSQL {OLDEST} or newer is missing: `tools/setup.sh postgres` installs what the "
+           "distribution has, as root")
 # Durability and background work are of no use to a server that lives as long as the tests.
 OPTIONS = {"listen_addresses": "", "fsync": "off", "synchronous_commit": "off",
            "full_page_writes": "off", "autovacuum": "off", "wal_level": "minimal",
@@ -28,10 +30,12 @@ OPTIONS = {"listen_addresses": "", "fsync": "off", "synchronous_commit": "off",
 
 def programs() -> Path | None:
     """The folder of the newest server that is installed; None: there is none."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"),
-                   key=lambda path: float(path.parts[-3]))
+    found = {float(path.name): path / "bin" for path in Path("/usr/lib/postgresql").glob("*")
+             if (path / "bin" / "initdb").exists() and float(path.name) >= OLDEST}
     on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
+    if found or not on_path:
+        return found[max(found)] if found else None
+    return Path(on_path).resolve().parent
 
 
 class Server:

@@ -24,7 +24,7 @@ _ERRORS = {400: "The request is wrong; `errors` says where.", 401: "The login is
            403: "Not allowed.", 404: "There is no such thing.",
            409: "It does not go with what is there; `choices` tell apart what fits.",
            410: "It was deleted for good; the message says why.", 429: "Too many attempts.",
-           503: "The runner does not answer."}
+           503: "The runner or, as `code` says, the database does not answer."}
 _SENTENCES = {"missing": "This field is missing.",
               "extra_forbidden": "There is no such field here."}
 
@@ -73,7 +73,7 @@ class Operation:
             good["content"] = {self.media: {"schema": _ref(self.result)}}
         elif self.status == 200:
             good["content"] = {self.media: {"schema": {"type": "string"}}}
-        known = {400, *self.errors, *(() if self.access is Access.PUBLIC else (401,))}
+        known = {400, 503, *self.errors, *(() if self.access is Access.PUBLIC else (401,))}
         return {str(self.status): good} | {
             str(status): {"description": _ERRORS[status],
                           "content": {"application/json": {"schema": _ref(Error)}}}
