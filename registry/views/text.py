@@ -21,6 +21,7 @@ UNITS = ("KB", "MB", "GB", "TB")
 _TAGS = {"p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "em", "strong", "code",
          "pre", "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td"}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _TICKS = re.compile(r"`([^`\n]+)`")
 _BREAKS = re.compile(r"([_.-])(?=\w)")
 _COMMIT = re.compile(r"@([0-9a-f]{12})[0-9a-f]{28}$")
@@ -101,10 +102,18 @@ def ticks(text: str) -> Markup:
 
 
 def markdown(text: str) -> Markup:
-    """A description as HTML: no scripts, no styles, no images, links marked as not ours."""
+    """A text of others as HTML: no scripts, no styles, no images, links marked as not ours.
+
+    A relative link leads to a file of the repository, which has no page here: it stays text.
+    """
     return Markup(nh3.clean(_MARKDOWN.render(text), tags=_TAGS, attributes={"a": {"href"}},
+                            attribute_filter=_absolute,
                             url_schemes={"http", "https", "mailto"},
                             link_rel="nofollow noopener ugc"))
+
+
+def _absolute(_tag: str, _attribute: str, value: str) -> str | None:
+    return value if _SCHEME.match(value) else None
 
 
 def reference_url(reference: str) -> str:

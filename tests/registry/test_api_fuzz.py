@@ -11,7 +11,8 @@ from registry.views.api_docs import APIS
 ROUTES = [operation for api in APIS for operation in api.operations]
 PAGES = ["/", "/c/<x>", "/c/<x>/<y>", "/use/<x>", "/c/job/<x>", "/use/job/<x>", "/submit",
          "/jobs", "/jobs/<x>", "/login", "/static/<x>", "/<x>", "/feed.atom",
-         "/c/<x>/<y>/feed.atom", "/by/<x>/feed.atom", "/compare", "/changelog", "/used-by", "/api/v2/template/<x>/<y>"]
+         "/c/<x>/<y>/feed.atom", "/by/<x>/feed.atom", "/compare", "/changelog", "/used-by",
+         "/api/v2/template/<x>/<y>"]
 TEXTS = st.one_of(st.text(), st.sampled_from([
     "job", "hello", "job/hello", "examples", "..", "\0", "9" * 5000, "-1", "²", "%2e%2e", "latest",
     "\ud800", "type: job\nname: x", "1e999", "true", "null", "\u202e", "a" * 300]))
@@ -23,8 +24,7 @@ NAMES = ["reference", "yaml", "parameters", "name", "username", "password", "loc
          "old_password", "new_password", "q", "type", "page", "page_size", "version", "source",
          "state", "limit", "before", "all", "role", "index", "attempt", "stream", "offset",
          "wait_s", "task", "next", "again", "param.epochs", "key", "action", "linked",
-         "kind", "reason", "successor", "a", "b", "of", "whole",
-         "a", "b", "of", "whole"]
+         "kind", "reason", "successor", "a", "b", "of", "whole"]
 FIELDS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4)
 fuzz = settings(deadline=None, max_examples=150, suppress_health_check=[
     HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large])

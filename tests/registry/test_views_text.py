@@ -38,3 +38,8 @@ def test_no_description_becomes_code(text):
     html = str(markdown(text))
     assert not re.search(r"<(?!/?(p|a|em|strong|code|br)\b)", html)
     assert not re.search(r"<[^>]*(\son\w+=|javascript:|data:|style=)", html)
+
+
+def test_a_link_to_a_file_of_the_repository_stays_text():
+    shown = markdown("[here](../x.md) [there](#part) [far](https://h.org/)")
+    assert 'href="https://h.org/"' in shown and shown.count("href") == 1 and "here" in shown
