@@ -1,7 +1,7 @@
 """What stands at the head of a source: which file holds which component, and what is wrong."""
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Collection, Sequence
 
 from registry.commits import Commit, Standing
 from registry.component import Component, locate
@@ -132,12 +132,16 @@ class Head:
             path=path, commit=self._history.commit_of(path, head).id, problems=(
                 Problem(message=message, path="name", line=place[0], column=place[1]),))
 
-    def _keep_last_good(self, broken: Iterable[str]) -> None:
-        """A file that breaks does not take away what it held before."""
+    def _keep_last_good(self, broken: Collection[str]) -> None:
+        """A file that breaks does not take away what it held before, which is its newest good."""
+        newest: dict[str, Version] = {}
+        for version in self._history.versions if broken else ():
+            place = self._history.place(version)
+            if place not in newest or newest[place].position < version.position:
+                newest[place] = version
         for path in broken:
-            if path not in self._held:
-                versions = [version for version in self._history.versions
-                            if self._history.place(version) == path]
-                newest = max(versions, key=lambda version: version.position, default=None)
-                if newest and newest.key not in self._holders:
-                    self._give(newest.key, newest, path)
+            good = newest.get(path)
+            if path in self._held and (good is None or self._held[path] != good.key):
+                self._release(path)
+            if good and (path in self._held or good.key not in self._holders):
+                self._give(good.key, good, path)

@@ -120,6 +120,18 @@ def test_rewritten_histories_moved_and_deleted_tags_are_made_again_from_the_stor
     assert len(market.catalog.versions("data", "a")) == 3
 
 
+def test_a_file_that_breaks_between_two_syncs_keeps_the_newest_good_version(market, tmp_path):
+    origin = Repository(tmp_path / "origin")
+    market.add(origin.path)
+    origin.commit({"data/a.yaml": data("a")})
+    market.run()
+    origin.commit({"data/a.yaml": data("a", "1.1.0")})
+    origin.commit({"data/a.yaml": "broken: ["})
+    market.run()
+    found = Fingerprints(market.engine, market.catalog)
+    assert found.rebuilt() == found.live() and market.catalog.get("a").version == "1.1.0"
+
+
 def test_a_wiped_catalog_is_the_same_again(market, tmp_path):
     origin, moment = Repository(tmp_path / "origin"), random.Random(7)
     market.add(origin.path)
