@@ -13,7 +13,7 @@ from jsonschema.exceptions import ValidationError
 from referencing import Registry, Resource
 
 from registry.errors import Problem
-from registry.reference import REFERENCE
+from registry.reference import REFERENCE, is_referable
 from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
 
@@ -180,10 +180,10 @@ def _version_problems(document: Document, value: Mapping[str, Any], type_name: s
         yield at_key(document, ("version",) if "version" in value else ("name",), (
             "`version` is missing, so that only its commit tells this version from others. "
             "Add for example `version: 1.0.0`."), "warning")
-    elif isinstance(version, str) and re.search(r"[\s@]", version):
+    elif version and isinstance(version, str) and not is_referable(version):
         yield at_value(document, ("version",), (
-            "A version with spaces or `@` cannot be named in a reference such as "
-            "`name@1.0.0`. Write for example `version: 1.0.0`."), "warning")
+            "A version with spaces or `@`, or called `latest`, cannot be named in a reference "
+            "such as `name@1.0.0`. Write for example `version: 1.0.0`."), "warning")
 
 
 def _unknown_fields(document: Document, schema: Mapping[str, Any], value: Any, path: Path
