@@ -252,10 +252,11 @@ class _Opened:
         self.name = folder.name
         self._stores = {name: Store(folder, name) for name in (NEWEST, OLDER)}
         self._generations = {name: store.generation() for name, store in self._stores.items()}
-        self._known = dict(loaded)
-        self.loaded: dict[str, Loaded] = {}
         self._lock = threading.Lock()
-        self._newest = Snapshot(self._load(NEWEST))
+        newest = self._load(NEWEST, loaded)
+        self._newest = Snapshot(newest)
+        older = {name: each for name, each in loaded.items() if name.startswith(f"{OLDER}_")}
+        self.loaded = _by_name(newest) | older
 
     def is_newest(self) -> bool:
         return all(store.generation() == self._generations[name]
@@ -287,16 +288,15 @@ class _Opened:
     def _all(self) -> Snapshot:
         """Every version; read when one is asked for."""
         with self._lock:
-            return Snapshot([*zip(self._newest.parts, self._newest.gone), *self._load(OLDER)])
+            newest = [*zip(self._newest.parts, self._newest.gone)]
+            older = self._load(OLDER, self.loaded)
+            self.loaded = _by_name([*newest, *older])
+            return Snapshot([*newest, *older])
 
-    def _load(self, name: str) -> list[tuple[Loaded, np.ndarray]]:
-        found = []
-        known = {each: loaded.segment for each, loaded in self._known.items()}
-        for segment, gone in self._stores[name].read(known):
-            loaded = self._known.get(segment.name) or Loaded(segment)
-            self.loaded[segment.name] = loaded
-            found.append((loaded, gone))
-        return found
+    def _load(self, name: str, known: Mapping[str, Loaded]) -> list[tuple[Loaded, np.ndarray]]:
+        segments = {each: loaded.segment for each, loaded in known.items()}
+        return [(known.get(segment.name) or Loaded(segment), gone)
+                for segment, gone in self._stores[name].read(segments)]
 
     def _hit(self, ranking: Ranking, found: Found, number: int, is_explained: bool) -> Hit:
         part, inside = ranking.snapshot.place(number)
@@ -304,6 +304,10 @@ class _Opened:
         return Hit(**{**card, "tags": tuple(card["tags"]),
                       "score": round(float(found.score[number]), 3),
                       "why": ranking.explain(found, number) if is_explained else ()})
+
+
+def _by_name(parts: Iterable[tuple[Loaded, np.ndarray]]) -> dict[str, Loaded]:
+    return {loaded.segment.name: loaded for loaded, _ in parts}
 
 
 def _clause_of(query: str | Query | Clause) -> Clause:

@@ -15,6 +15,7 @@ import struct
 import threading
 import zlib
 from collections import OrderedDict
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -24,13 +25,15 @@ from whoosh.codec.whoosh3 import W3Codec
 from whoosh.filedb.compound import CompoundStorage
 from whoosh.filedb.filestore import FileStorage
 from whoosh.filedb.structfile import BufferFile
-from whoosh.reading import TermNotFound
-from whoosh.writing import IndexWriter, LockError
+from whoosh.reading import SegmentReader, TermNotFound
+from whoosh.writing import NO_MERGE, IndexWriter, LockError
 
 from registry.errors import RegistryError
 
 MANIFEST = "manifest.json"
 BATCH = 4000
+TIERS = (0, 100, 1000, BATCH)  # segments of one tier are merged when there are MANY of them
+MANY = 8
 WRITER_MB = 1024  # more than a batch needs: Whoosh sorts spilled postings several times slower
 LOCK_TIMEOUT_S = 10.0
 CACHED_POSTINGS = 3_000_000
@@ -145,26 +148,26 @@ class Segment:
         self._terms = _CODEC.terms_reader(self._storage, segment)
         self._posted = self._storage.open_file(segment.make_filename(W3Codec.POSTS_EXT))._buf
         self._lexicons: dict[str, tuple[list[str], np.ndarray]] = {}
-        self._columns = {name: self._column(name) for name in ("facts", "card", "stream")}
+        self._columns: dict[str, Any] = {}
 
     def facts(self) -> list[list[Any]]:
         """What is kept in memory of each document, in the order of document.FACTS."""
-        found = json.loads(b"[" + b",".join(iter(self._columns["facts"])) + b"]")
+        found = json.loads(b"[" + b",".join(iter(self._column("facts"))) + b"]")
         if len(found) != self.count:
             raise RegistryError(f"The segment {self.name} lacks documents.")
         return found
 
     def card(self, number: int) -> dict[str, Any]:
         """What a list shows of a document."""
-        return json.loads(self._columns["card"][number])
+        return json.loads(self._column("card")[number])
 
     def stream(self, number: int) -> bytes:
         """What is written in a document; see document.stream_of."""
-        return self._columns["stream"][number]
+        return self._column("stream")[number]
 
     def having(self, numbers: Sequence[int], text: bytes) -> list[int]:
         """Those of the documents in whose stream a text stands."""
-        stream = self._columns["stream"]
+        stream = self._column("stream")
         return [number for number in numbers if text in stream[number]]
 
     def postings(self, field: str, word: str) -> Postings:
@@ -193,9 +196,13 @@ class Segment:
             return self._lexicons[field]
 
     def _column(self, name: str) -> Any:
-        file = W3Codec.column_filename(self._segment, name)
-        length = self._storage.file_length(file)
-        return columns.VarBytesColumn().reader(self._storage.open_file(file), 0, length, self.count)
+        """Opened when it is first read: a writer looks for a document's number alone."""
+        if name not in self._columns:
+            file = W3Codec.column_filename(self._segment, name)
+            length = self._storage.file_length(file)
+            self._columns[name] = columns.VarBytesColumn().reader(
+                self._storage.open_file(file), 0, length, self.count)
+        return self._columns[name]
 
     def _scan(self, field: str) -> Iterator[tuple[str, int]]:
         """The table of words as it stands in the file, from the field's first to its last."""
@@ -326,7 +333,7 @@ class Store:
         except BaseException:
             writer.cancel()
             raise
-        writer.commit(merge=merge)
+        writer.commit(mergetype=_merge_few if merge else NO_MERGE)
 
     def _list_files(self) -> None:
         """Write down what the files of the last commit must be."""
@@ -338,6 +345,30 @@ class Store:
         aside.write_text(json.dumps({name: listed.get(name) or _measured(self.folder / name)
                                      for name in files}))
         os.replace(aside, self._manifest)
+
+
+def _merge_few(writer: IndexWriter, segments: Sequence[Any]) -> list[Any]:
+    """Merge what is small and many, and leave out what has no document any more.
+
+    Whoosh's own policy takes all of a large index at once, now and then, for minutes.
+    """
+    kept = [each for each in segments if each.deleted_count() < each.doc_count_all()]
+    for least, most in zip(TIERS, TIERS[1:]):
+        tier = [each for each in kept if least <= each.doc_count_all() < most]
+        if len(tier) >= MANY:
+            for segment in _smallest(tier):
+                reader = SegmentReader(writer.storage, writer.schema, segment)
+                writer.add_reader(reader)
+                reader.close()
+                kept.remove(segment)
+    return kept
+
+
+def _smallest(segments: Sequence[Any]) -> list[Any]:
+    """As many as have a batch of documents together."""
+    ordered = sorted(segments, key=lambda each: (each.doc_count_all(), each.segment_id()))
+    sums = accumulate(each.doc_count_all() for each in ordered)
+    return [each for each, total in zip(ordered, sums) if total <= BATCH]
 
 
 def _measured(path: Path) -> list[Any]:

@@ -334,6 +334,17 @@ def test_an_update_that_fails_midway_leaves_the_index_as_it_was(index):
     assert index.count() == 2
 
 
+def test_many_small_updates_leave_few_segments_and_lose_nothing(index):
+    index.rebuild([document(f"n{number:03}", number=number % 60) for number in range(120)])
+    for number in range(60):
+        index.update([document(f"n{number:03}", description="again")], {f"1/data/n{number:03}"})
+    assert len(list(index.path.glob("v*/newest_*.seg"))) <= 12
+    assert (index.count(), index.search("again").total, index.search("").total) == (120, 60, 120)
+    index.update([], {f"1/data/n{number:03}" for number in range(120)})
+    assert (index.count(), index.search("").total) == (0, 0)
+    assert list(index.path.glob("v*/newest_*.seg")) == []
+
+
 def test_there_is_no_update_without_an_index(index):
     with pytest.raises(RegistryError, match="no search index"):
         index.update([], {"1/data/a"})
