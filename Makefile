@@ -48,6 +48,8 @@ bench:
 	@$(BIN)/python -m runner build-image
 	@$(BIN)/python -m pip install -qq --editable '.[bench]'
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done
+	@echo "== bench/search.py over 100,000 versions, the last step and the longest"; date
+	@$(BIN)/python -m bench.search --versions 100000
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .hypothesis test-results
