@@ -71,9 +71,9 @@ WORDS = {
     "export": Word(module="dump", group="Server",
                    help="Write the whole catalog into one signed file."),
     "import": Word(module="dump", group="Server",
-                   help="Restore a catalog from such a file, on an empty home."),
+                   help="Restore a catalog that `paishare export` wrote."),
     "catalog": Word(module="catalog", group="Server",
-                    help="The hash of the whole catalog, and whether it can be made anew."),
+                    help="The catalog as a whole, for the operator, on the server's machine."),
     "demo": Word(module="server", group="Server",
                  help="Serve, and train a first model on the bundled digits."),
 }

@@ -26,7 +26,8 @@ index, stop, seen = SearchIndex(pathlib.Path(sys.argv[1])), pathlib.Path(sys.arg
 while not stop.exists():
     page = index.search("", page_size=100)
     seen.add((page.total, page.is_ready))
-    assert len(page.hits) == min(page.total, 100) and sum(page.facets.get("type", {}).values()) == page.total
+    assert len(page.hits) == min(page.total, 100)
+    assert sum(page.facets.get("type", {}).values()) == page.total
     index.search("about thing")
 print(json.dumps(sorted(seen)))
 """

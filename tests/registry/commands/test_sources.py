@@ -33,7 +33,7 @@ def test_a_source_is_added_by_its_absolute_path(run, server, tmp_path, monkeypat
     server.answers |= {"POST /sources": [Answer(source(None), 201)],
                        "GET /sources": [{"sources": [source("t")]}]}
     assert run("source", "add", "mine")[0] == 0
-    assert server.requests[0].body == {"location": str(tmp_path / "mine")}
+    assert server.requests[0].body == {"location": str(tmp_path / "mine"), "sub_paths": []}
 
 
 def test_sources_are_listed(run, server):
