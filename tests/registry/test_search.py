@@ -3,7 +3,6 @@ import os
 import random
 import shutil
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,10 +201,9 @@ def test_nonsense_finds_and_suggests_nothing(filled):
     assert not any(page.facets.values())
 
 
-def test_an_endless_query_is_answered_in_no_time(filled):
-    begin = time.monotonic()
-    filled.search("cifar10 " * 1_000_000), filled.search("a_" * 1_000_000)
-    assert time.monotonic() - begin < 1
+def test_an_endless_query_is_answered_by_its_beginning(filled):
+    assert filled.search("cifar10 " * 1_000_000).total == filled.search("cifar10").total > 0
+    assert filled.search("a_" * 1_000_000).total == 0
 
 
 typed = st.text() | st.from_regex(r'[a-c*?:()"\'\\~^+\-\[\] ]{1,30}', fullmatch=True)
