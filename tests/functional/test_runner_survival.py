@@ -73,7 +73,11 @@ def test_a_stop_that_was_requested_before_the_kill_is_carried_out_after_it(runne
 
 def test_a_queue_survives_and_keeps_its_order(runner):
     cpus = runner.get("/machine")["cpus"]
-    jobs = [runner.submit(spec("sleep 0.2", resources={**SMALL, "cpu": cpus})) for _ in range(4)]
+    all_of_it = {"resources": {**SMALL, "cpu": cpus}}
+    jobs = [runner.submit(spec("sleep 2", **all_of_it))]
+    runner.wait(jobs[0], "RUNNING")
+    jobs += [runner.submit(spec("sleep 0.2", **all_of_it)) for _ in range(3)]
+    wait_for(lambda: all(runner.job(job)["stage"] == "queue" for job in jobs[1:]), "all wait")
     runner.kill()
     runner.start()
     ended = [runner.wait(job) for job in jobs]
