@@ -74,7 +74,7 @@ class Marks:
         with self._changing(subject) as connection:
             _put(connection, subject, DEPRECATED, reason, successor, user_id)
             _tell(connection, subject, DEPRECATED,
-                  f"{reason} Use {successor} instead." if successor else reason)
+                  f"{_sentence(reason)} Use {successor} instead." if successor else reason)
 
     def restore(self, entry: Entry, kind: str, *, is_whole: bool = False) -> None:
         """Take a mark back; raises NotFoundError where there is none."""
@@ -148,6 +148,10 @@ def _checked_successor(text: str, subject: Subject) -> str:
         raise _wrong("successor", f"{successor} is what is deprecated. Name another component or "
                                   "version, or leave the successor out.")
     return successor
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _wrong(path: str, message: str) -> InvalidInputError:

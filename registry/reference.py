@@ -29,6 +29,7 @@ _TERM = re.compile(
     r"(?:\+[0-9A-Za-z.-]+)?)?)?(?: +|\Z)")
 _SPAN = re.compile(r"\s+-\s+")
 _RANGE_SIGNS = frozenset("^~<>=*")
+_ONE_NUMBER_AND_MORE = re.compile(r"\d+-")
 
 Order = tuple[int, Any, int]
 
@@ -143,8 +144,13 @@ def _rank(version: str) -> tuple[int, Any]:
 
 @lru_cache(MAX_KNOWN)
 def number_of(version: str) -> semver.Version | None:
-    """The semantic version that a text is, `1.0` and `v1.0.0` included; None: it is none."""
+    """The semantic version that a text is, `1.0` and `v1.0.0` included; None: it is none.
+
+    One number and a hyphen are none: `2024-06-01` and `2024-spring` are no pre-releases.
+    """
     text = version[1:] if version[:1] == "v" else version
+    if _ONE_NUMBER_AND_MORE.match(text):
+        return None
     try:
         return semver.Version.parse(text, optional_minor_and_patch=True)
     except ValueError:

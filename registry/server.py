@@ -63,8 +63,11 @@ class Server:
 
     def _unreachable(self, name: str, what: str) -> ServerUnreachableError:
         log = self.settings.home / "logs" / f"{name}.log"
-        return ServerUnreachableError(
-            f"The {name} process {what}. Its last words, in {log}: {last_words(log)}")
+        words = last_words(log)
+        where = f"Its last words, in {log}: {words}" if words else \
+            f"It is looked for at {self.settings.runner_url}." if name == "runner" else \
+            f"It said nothing in {log}."
+        return ServerUnreachableError(f"The {name} process {what}. {where}")
 
 
 @contextlib.contextmanager

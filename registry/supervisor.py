@@ -145,10 +145,12 @@ def rotate(log: Path) -> None:
 
 
 def last_words(log: Path) -> str:
-    """What a program said last before it gave up, empty where it said nothing.
+    """What a program said last before it gave up; empty where it said nothing or has no log here.
 
     Lines that begin with a bracket are gunicorn's own, about its worker's end and not its cause.
     """
+    if not log.exists():
+        return ""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 8192))
         lines = file.read().decode(errors="replace").strip().splitlines()

@@ -6,6 +6,7 @@ from typing import Any, Mapping
 
 from registry.component import Component, uris_of
 from registry.component_rules import INNER_TYPES, SCHEMAS
+from registry.document import tags_of
 from registry.entry import Entry
 from registry.uses import uses_of_item
 from registry.views.auth import viewer_id
@@ -42,6 +43,7 @@ def component_page(entry: Entry) -> dict[str, Any]:
         "user_count": used_by.total, "same": used_by.same[:USERS],
         "together": recommendation.together(entry, COMPANIONS, user_id=viewer_id()),
         "run_count": recommendation.run_count(entry), "unknown": unknown_fields(component),
+        "tags": tags_of(component.document),
         "tasks": [_task_facts(task) for task in component.tasks]}
 
 

@@ -70,12 +70,13 @@ class Draft:
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """What is known of a draft; `component` None: its text is no job yet; `spec` None: nor can
-    it run.
+    it run. `advice` is what owners say of the versions that it uses.
     """
 
     component: Component | None = None
     spec: JobSpec | None = None
     problems: tuple[Problem, ...] = ()
+    advice: tuple[Problem, ...] = ()
     fit: Mapping[str, Any] | None = None
 
     @property
@@ -132,7 +133,7 @@ def check(user: User, draft: Draft) -> Check:
         found = error.problems or (Problem(message=error.message),)
         return Check(component=component, problems=(*unknown, *found, *component.warnings))
     return Check(component=component, spec=made.spec, fit=fit_of(made.spec),
-                 problems=(*unknown, *made.advice, *component.warnings))
+                 problems=(*unknown, *component.warnings), advice=made.advice)
 
 
 def fields_of(draft: Draft, found: Check) -> list[Field]:

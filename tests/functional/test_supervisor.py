@@ -108,6 +108,7 @@ def test_the_cause_of_a_failed_start_is_told_and_not_its_consequences(tmp_path):
     log.write_text("Traceback (most recent call last):\n  File x\nModuleNotFoundError: no y\n"
                    "[2026-01-02] [ERROR] Reason: Worker failed to boot.\n")
     assert last_words(log) == "ModuleNotFoundError: no y"
+    assert last_words(tmp_path / "runs-elsewhere.log") == ""
 
 
 def test_a_server_whose_process_dies_at_every_start_is_not_waited_for(settings):

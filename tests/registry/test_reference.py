@@ -192,3 +192,8 @@ def test_any_text_is_read_or_refused(text):
         assert str(Reference.parse(text))
     except InvalidInputError:
         pass
+
+
+@pytest.mark.parametrize("version", ["2024-spring", "2024-06-01", "1-2"])
+def test_one_number_and_a_hyphen_are_no_pre_release(version):
+    assert latest_of([Known(version)]) == Known(version) and not is_prerelease(version)

@@ -142,7 +142,7 @@ def test_a_yanked_job_runs_where_it_is_named_exactly_and_its_submitter_hears_why
         "`job/hello@1.1.0` is yanked: It prints `too much`."]
     assert ann.post("/jobs", {"reference": "hello"}).json["warnings"] == []
     page = web.browser("ann").get("/use/job/hello@1.1.0").text
-    assert "The job can run. 1 piece of advice" in page and "is yanked" in page
+    assert "<b>Before you run it</b>" in page and "is yanked" in page
 
 
 def test_what_a_job_uses_is_warned_about_at_its_line(web, ann):
