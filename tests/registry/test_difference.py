@@ -240,7 +240,7 @@ def name_in(item, key):
         return str(item.get(NAMES[key]))
     if isinstance(item, dict):
         return f"{item.get('type')}/{item.get('name')}"
-    return re.fullmatch(r"(?:.*:)?([^@]*)(?:@.*)?", item)[1]
+    return re.fullmatch(r"(?:[^@]*:)?([^@]*)(?:@.*)?", item)[1]
 
 
 def places(value):
