@@ -8,12 +8,12 @@ import stat
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from registry.component import TYPES
 from registry.errors import InvalidInputError, RegistryError
 
-LOCAL = "local"
+LOCAL, GITHUB = "local", "github"
 MAX_FILES = 20_000
 OPENPAI_FOLDERS = {"protocol-v2": "job", "marketplace-v2": "job"}  # its jobs of protocol 2
 MAX_SUB_PATHS = 100
@@ -30,6 +30,11 @@ class Source:
     commits its history had then. `sync_error` None: the last sync went well. `owner_id` None: the
     bundled source. `components` counts what stands at the head, `problems` the invalid files.
     `sub_paths` empty: components are looked for everywhere; `tag_prefix` None: tags are not read.
+
+    The rest is about repositories on GitHub, whose `repo_id` is their key. `branch` None: the
+    default one. `sponsor_id` names whose token syncs it, None: none is needed. `upstream_head` is
+    what GitHub told of at `checked_at`. `held_head` would withdraw `held_count` versions and waits
+    for the owner's word, which `confirmed_head` is. `progress` None: no sync runs.
     """
 
     id: int
@@ -47,6 +52,19 @@ class Source:
     tag_prefix: str | None = None
     components: int = 0
     problems: int = 0
+    repo_id: int | None = None
+    branch: str | None = None
+    is_private: bool = False
+    sponsor_id: int | None = None
+    upstream_head: str | None = None
+    checked_at: datetime | None = None
+    upstream_state: str = "ok"
+    held_head: str | None = None
+    held_count: int = 0
+    confirmed_head: str | None = None
+    progress: Mapping[str, Any] | None = None
+    next_sync_at: datetime | None = None
+    failures: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

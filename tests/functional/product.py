@@ -78,7 +78,7 @@ class Product:
     def processes(self, word: str) -> list[psutil.Process]:
         """Live processes below `serve` whose command line has the word."""
         below = psutil.Process(self.process.pid).children(recursive=True)
-        return [item for item in below if word in " ".join(item.cmdline())]
+        return [item for item in below if word in _command_line(item)]
 
     def get(self, path: str, **params: Any) -> Any:
         return self._answer(self.http.get(f"{self.url}/api/v3{path}", params=params, timeout=60))
@@ -99,3 +99,11 @@ class Product:
         wait_for(lambda: self.get(f"/jobs/{job_id}")["state"] in final,
                  f"job {job_id} is {final}", timeout_s)
         return self.get(f"/jobs/{job_id}")
+
+
+def _command_line(process: psutil.Process) -> str:
+    """Empty for one that has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
