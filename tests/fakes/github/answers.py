@@ -3,18 +3,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, Callable, Iterator, Sequence, TypeVar
 from urllib.parse import urlencode
 
 from flask import Flask, Response, g, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from tests.fakes.github.bodies import PREFIX
+from tests.fakes.github.limits import HELP, Limits, name_of
+from tests.fakes.github.records import Fault, Seen, Token
 from tests.fakes.github.repository import GitError
-from tests.fakes.github.world import Fault, Seen, Token, World
+from tests.fakes.github.world import World
 
 DOCS = "https://docs.github.com/rest"
+WAIT_S = 60
 _NUMBERED = re.compile(f"{PREFIX}/repositories/(\\d+)(/.*)?")
 _NAMED = re.compile(f"{PREFIX}/repos/([^/]+)/([^/]+)(/.*)?")
 T = TypeVar("T")
@@ -24,43 +26,41 @@ class ApiError(Exception):
     """An answer that is no success; `errors` as GitHub's validation errors have them."""
 
     def __init__(self, status: int, message: str, errors: Sequence[dict[str, str]] = (),
-                 headers: dict[str, str] | None = None) -> None:
+                 headers: dict[str, str] | None = None, **fields: Any) -> None:
         super().__init__(message)
         self.status, self.message, self.errors = status, message, errors
-        self.headers = headers or {}
+        self.headers, self.fields = headers or {}, fields
 
 
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """One page of a list, as the query asks for it."""
-
-    items: list[Any]
-    link: str
+class DroppedError(ConnectionError):
+    """The connection ends in place of an answer."""
 
 
 def register(app: Flask, world: World) -> None:
     """Have every request of `app` authenticated, limited, logged and answered as GitHub does."""
-    app.wsgi_app = _Numbered(app.wsgi_app, world)  # type: ignore[method-assign]
+    app.wsgi_app = _Outside(app.wsgi_app, world)  # type: ignore[method-assign]
+    limits = Limits(world)
 
     @app.before_request
     def begin() -> Response | None:
-        g.token, g.fault = None, None
-        if not request.path.startswith(PREFIX):
-            return None
-        g.token = _authenticate(world)
-        g.fault = _take_fault(world)
-        _count(world, g.token)
-        if g.fault and not g.fault.is_done:
-            raise _failure(g.fault)
-        return _moved(world)
+        g.token, g.fault, g.needed, g.command, g.headers = None, None, "", "", {}
+        request.get_data()
+        is_rest = request.path.startswith(PREFIX)
+        if is_rest:
+            g.token = _authenticate(world)
+        _meet_fault(world)
+        if is_rest:
+            _count(limits)
+        return _moved(world) if is_rest else None
 
     @app.after_request
     def end(answer: Response) -> Response:
+        if g.fault and g.fault.is_done:
+            _drop_if(g.fault)
+            answer = _error(_failure(g.fault))
         if request.path.startswith(PREFIX):
-            if g.fault and g.fault.is_done:
-                answer = _error(_failure(g.fault))
-            _add_headers(world, answer)
-            _make_conditional(world, answer)
+            _add_headers(limits, answer)
+            _make_conditional(limits, answer)
         _log(world, answer)
         return answer
 
@@ -77,7 +77,7 @@ def register(app: Flask, world: World) -> None:
         return _error(ApiError(error.code or 500, error.name))
 
 
-class _Numbered:
+class _Outside:
     """`/repositories/{id}` is the repository of that id, whatever it is called now."""
 
     def __init__(self, app: Callable[..., Any], world: World) -> None:
@@ -94,17 +94,31 @@ class _Numbered:
 
 def page_of(items: Sequence[T], shape: Callable[[T], Any]) -> Response:
     """The asked page of a list, each item in its shape, with links to the others."""
+    page, links = _page(items)
+    answer = jsonify([shape(item) for item in page])
+    if links:
+        answer.headers["Link"] = links
+    return answer
+
+
+def counted_page_of(name: str, items: Sequence[T], shape: Callable[[T], Any]) -> Response:
+    """As `page_of`, under a name and with the count of all."""
+    page, links = _page(items)
+    answer = jsonify({"total_count": len(items), name: [shape(item) for item in page]})
+    if links:
+        answer.headers["Link"] = links
+    return answer
+
+
+def _page(items: Sequence[T]) -> tuple[Sequence[T], str]:
     size = min(max(1, request.args.get("per_page", 30, int)), 100)
     number = max(1, request.args.get("page", 1, int))
     last = max(1, -(-len(items) // size))
-    answer = jsonify([shape(item) for item in items[(number - 1) * size:number * size]])
     links = [(number + 1, "next"), (last, "last")] if number < last else []
     links += [(number - 1, "prev"), (1, "first")] if number > 1 else []
-    if links:
-        answer.headers["Link"] = ", ".join(
-            f'<{request.base_url}?{urlencode({**request.args, "page": page})}>; rel="{name}"'
-            for page, name in links)
-    return answer
+    return items[(number - 1) * size:number * size], ", ".join(
+        f'<{request.base_url}?{urlencode({**request.args, "page": page})}>; rel="{name}"'
+        for page, name in links)
 
 
 def require_login() -> Token:
@@ -130,6 +144,17 @@ def _authenticate(world: World) -> Token | None:
     return token
 
 
+def _meet_fault(world: World) -> None:
+    g.fault = _take_fault(world)
+    if g.fault and g.fault.gate:
+        g.fault.gate.wait(WAIT_S)
+    if g.fault and g.fault.status is None:
+        g.fault = None
+    if g.fault and not g.fault.is_done:
+        _drop_if(g.fault)
+        raise _failure(g.fault)
+
+
 def _take_fault(world: World) -> Fault | None:
     with world.lock:
         for fault in world.faults:
@@ -139,22 +164,19 @@ def _take_fault(world: World) -> Fault | None:
     return None
 
 
+def _drop_if(fault: Fault) -> None:
+    if fault.status == 0:
+        raise DroppedError
+
+
 def _failure(fault: Fault) -> ApiError:
-    return ApiError(fault.status, fault.message, headers=fault.headers)
+    return ApiError(fault.status or 0, fault.message, headers=fault.headers)
 
 
-def _account(token: Token | None) -> str:
-    return token.user.login if token else "anonymous"
-
-
-def _count(world: World, token: Token | None) -> None:
-    if request.path == f"{PREFIX}/rate_limit":
-        return
-    with world.lock:
-        who = _account(token)
-        world.used[who] = world.used.get(who, 0) + 1
-        if world.used[who] > world.limit:
-            raise ApiError(403, f"API rate limit exceeded for user ID {who}.")
+def _count(limits: Limits) -> None:
+    if request.path != f"{PREFIX}/rate_limit" and not limits.count(g.token):
+        who = f"user ID {g.token.user.id}" if g.token else "127.0.0.1"
+        raise ApiError(403, f"API rate limit exceeded for {who}. {HELP}")
 
 
 def _moved(world: World) -> Response | None:
@@ -163,7 +185,7 @@ def _moved(world: World) -> Response | None:
     if match is None or world.find(match[1], match[2]):
         return None
     found = world.moved_to(match[1], match[2])
-    if found is None or not world.may(g.token, found, "read"):
+    if found is None or not world.may(g.token, found, "read", "metadata"):
         return None
     is_read = request.method in ("GET", "HEAD")
     query = f"?{request.query_string.decode()}" if request.query_string else ""
@@ -176,47 +198,79 @@ def _moved(world: World) -> Response | None:
 
 
 def _error(error: ApiError) -> Response:
-    found: dict[str, Any] = {"message": error.message}
+    found: dict[str, Any] = {"message": error.message, **error.fields}
     if error.errors:
         found["errors"] = list(error.errors)
-    answer = jsonify(**found, documentation_url=DOCS, status=str(error.status))
+    answer = jsonify(**{"documentation_url": DOCS, "status": str(error.status), **found})
     answer.status_code = error.status
     answer.headers.update(error.headers)
     return answer
 
 
-def _add_headers(world: World, answer: Response) -> None:
-    used = world.used.get(_account(g.token), 0)
-    answer.headers.update({
-        "X-RateLimit-Limit": str(world.limit), "X-RateLimit-Used": str(used),
-        "X-RateLimit-Remaining": str(max(0, world.limit - used)),
-        "X-RateLimit-Reset": str(int(world.now.timestamp()) // 3600 * 3600 + 3600),
-        "X-RateLimit-Resource": "core", "X-GitHub-Api-Version-Selected": "2022-11-28",
-        "X-GitHub-Media-Type": "github.v3; format=json"})
-    if g.token and g.token.scopes is not None:
-        answer.headers["X-OAuth-Scopes"] = ", ".join(sorted(g.token.scopes))
+def _add_headers(limits: Limits, answer: Response) -> None:
+    for name, value in {**_own_headers(limits), **g.headers}.items():
+        answer.headers.setdefault(name, value)
+
+
+def _own_headers(limits: Limits) -> dict[str, str]:
+    found = {**limits.headers(g.token), "X-GitHub-Media-Type": "github.v3; format=json",
+             "X-GitHub-Api-Version-Selected": "2022-11-28"}
+    if g.token and g.token.is_classic:
+        found["X-OAuth-Scopes"] = ", ".join(sorted(g.token.scopes))
+    elif g.token:
+        found["X-Accepted-GitHub-Permissions"] = g.needed or "allows_permissionless_access=true"
     if g.token and g.token.expires_at:
-        answer.headers["GitHub-Authentication-Token-Expiration"] = \
-            g.token.expires_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+        found["GitHub-Authentication-Token-Expiration"] = _expiry(g.token)
+    return found
 
 
-def _make_conditional(world: World, answer: Response) -> None:
+def _expiry(token: Token) -> str:
+    """In UTC by its name, or with the offset of a time zone: both occur."""
+    assert token.expires_at
+    if token.offset is None:
+        return f"{token.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{token.expires_at + token.offset:%Y-%m-%d %H:%M:%S} {_zone(token)}"
+
+
+def _zone(token: Token) -> str:
+    assert token.offset is not None
+    minutes = int(token.offset.total_seconds() // 60)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
+
+
+def _make_conditional(limits: Limits, answer: Response) -> None:
     """A weak ETag that differs by who asks; what is unchanged costs nothing of the limit."""
     if request.method != "GET" or answer.status_code != 200:
         return
-    who = _account(g.token)
+    who = g.token.value if g.token else ""
     tag = f'W/"{hashlib.sha256(who.encode() + answer.get_data()).hexdigest()}"'
     answer.headers["ETag"] = tag
+    answer.headers["Vary"] = "Accept, Authorization, Cookie, X-GitHub-OTP"
     if request.headers.get("If-None-Match") == tag:
         answer.status_code = 304
         answer.set_data(b"")
-        with world.lock:
-            world.used[who] -= 1
+        limits.count(g.token, -1)
+        answer.headers.update(limits.headers(g.token))
 
 
 def _log(world: World, answer: Response) -> None:
-    size = 0 if answer.is_streamed else len(answer.get_data())
+    seen = Seen(
+        method=request.method, path=request.path, query=request.query_string.decode(),
+        status=answer.status_code, size=0, received=len(request.get_data()),
+        login=name_of(g.token) if g.token else None, command=g.command)
+    if answer.is_streamed:
+        answer.response = _counted(answer.response, seen)
+    else:
+        seen.size = len(answer.get_data())
     with world.lock:
-        world.seen.append(Seen(
-            method=request.method, path=request.path, status=answer.status_code, size=size,
-            login=g.token.user.login if g.get("token") else None))
+        world.seen.append(seen)
+
+
+def _counted(chunks: Any, seen: Seen) -> Iterator[bytes]:
+    """Counts each piece before it leaves, so that who got it all finds it counted."""
+    try:
+        for chunk in chunks:
+            seen.size += len(chunk)
+            yield chunk
+    finally:
+        chunks.close()

@@ -5,8 +5,9 @@ import base64
 from datetime import datetime
 from typing import Any
 
+from tests.fakes.github.records import Hook, Pull, Repository, Token, User
 from tests.fakes.github.repository import CommitInfo, FileChange, TreeEntry
-from tests.fakes.github.world import Hook, Pull, Repository, Token, User, World
+from tests.fakes.github.world import World
 
 PREFIX = "/api/v3"
 _USER_LINKS = {
@@ -49,7 +50,7 @@ class Bodies:
         return {
             "login": user.login, "id": user.id, "node_id": f"U_{user.id}", "url": url,
             "avatar_url": f"{self._origin}/avatars/{user.id}", "gravatar_id": "",
-            "html_url": f"{self._origin}/{user.login}", "type": "User", "site_admin": False,
+            "html_url": f"{self._origin}/{user.login}", "type": user.type, "site_admin": False,
             "user_view_type": "public",
             **{key: f"{url}{tail}" for key, tail in _USER_LINKS.items()}}
 
@@ -101,7 +102,7 @@ class Bodies:
             "disabled": False, "open_issues_count": 0, "license": None,
             "allow_forking": repository.allows_forks, "is_template": False,
             "web_commit_signoff_required": False, "topics": [],
-            "visibility": "private" if repository.is_private else "public",
+            "visibility": repository.visibility,
             "forks": forks, "open_issues": 0, "watchers": 0,
             "default_branch": repository.default_branch,
             "permissions": {
@@ -290,10 +291,6 @@ class Bodies:
                 "user": self.user(owner), "repo": self.repository(repository, token)}
 
     # --- the rest -------------------------------------------------------------------------------
-
-    def rate(self, used: int) -> dict[str, int]:
-        return {"limit": self._world.limit, "remaining": max(0, self._world.limit - used),
-                "reset": int(self._world.now.timestamp()) // 3600 * 3600 + 3600, "used": used}
 
     def _url(self, repository: Repository) -> str:
         return f"{self._api}/repos/{repository.full_name}"

@@ -46,6 +46,10 @@ WAIVERS = {
 }
 
 
+class UnreachableError(Exception):
+    """The package index does not answer, and nothing was kept from an earlier time."""
+
+
 class Contract:
     """Checks answers against the description; `violations` are all that broke it."""
 
@@ -57,6 +61,11 @@ class Contract:
         self._registry: Registry[Any] = Registry().with_resource("github:", resource)
         self.violations: list[str] = []
         self.checked: set[str] = set()
+
+    def take_violations(self) -> list[str]:
+        """Those since the last time."""
+        found, self.violations = self.violations, []
+        return found
 
     def watch(self, app: Flask) -> None:
         """Check every REST answer that `app` gives."""
@@ -100,7 +109,10 @@ class Contract:
 
 
 def load() -> Contract:
-    """The contract, from the npm package the first time and from a cache later."""
+    """The contract, from the npm package the first time and from a cache later.
+
+    Raises UnreachableError.
+    """
     if not CACHE.exists():
         CACHE.parent.mkdir(parents=True, exist_ok=True)
         aside = CACHE.with_suffix(".new")
@@ -127,7 +139,9 @@ def reduce(document: dict[str, Any]) -> dict[str, Any]:
 def _download() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         done = npm(["pack", "--silent", PACKAGE], return_completed_process=True, cwd=folder,
-                   check=True, capture_output=True, text=True)
+                   capture_output=True, text=True)
+        if done.returncode:
+            raise UnreachableError(f"{PACKAGE} cannot be had: {done.stderr}")
         with tarfile.open(Path(folder) / done.stdout.strip()) as packed:
             member = packed.extractfile(MEMBER)
             assert member is not None

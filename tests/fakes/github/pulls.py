@@ -7,17 +7,17 @@ from flask import Blueprint, Response, g, jsonify, request
 
 from tests.fakes.github.answers import ApiError, body, page_of
 from tests.fakes.github.bodies import PREFIX, Bodies, moment
+from tests.fakes.github.records import Pull, Repository
 from tests.fakes.github.routes import REPOSITORY, Access
-from tests.fakes.github.webhooks import Webhooks
-from tests.fakes.github.world import Pull, Repository, World
+from tests.fakes.github.world import World
 
 PULL = f"{REPOSITORY}/pulls/<int:number>"
 
 
-def blueprint(world: World, bodies: Bodies, hooks: Webhooks) -> Blueprint:
+def blueprint(world: World, bodies: Bodies) -> Blueprint:
     api = Blueprint("pulls", __name__, url_prefix=PREFIX)
     access = Access(world)
-    routes = _Pulls(world, bodies, hooks, access)
+    routes = _Pulls(world, bodies, access)
     for rule, method, view in (
             (f"{REPOSITORY}/pulls", "GET", routes.find),
             (f"{REPOSITORY}/pulls", "POST", routes.open),
@@ -30,8 +30,8 @@ def blueprint(world: World, bodies: Bodies, hooks: Webhooks) -> Blueprint:
 
 
 class _Pulls:
-    def __init__(self, world: World, bodies: Bodies, hooks: Webhooks, access: Access) -> None:
-        self._world, self._bodies, self._hooks, self._access = world, bodies, hooks, access
+    def __init__(self, world: World, bodies: Bodies, access: Access) -> None:
+        self._world, self._bodies, self._access = world, bodies, access
 
     def find(self, owner: str, name: str) -> Response:
         found = self._access.read(owner, name, "pull_requests")
@@ -61,6 +61,7 @@ class _Pulls:
                 base_branch=wanted["base"], head=head, head_branch=branch, head_sha=head_sha,
                 base_sha=base_sha, title=str(wanted.get("title") or ""), body=wanted.get("body"),
                 user=token.user, created_at=self._world.now, updated_at=self._world.now,
+                looks=self._world.mergeable_looks,
                 may_maintainers_modify=bool(wanted.get("maintainer_can_modify", True)))
             self._world.pulls.append(pull)
         return jsonify(self._whole(pull)), 201
@@ -98,7 +99,7 @@ class _Pulls:
         pull.merged_at = pull.closed_at = pull.updated_at = self._world.now
         before = pull.base.git.resolve(pull.base_branch)
         pull.base.git.update_ref(f"refs/heads/{pull.base_branch}", sha)
-        self._hooks.pushed(pull.base, f"refs/heads/{pull.base_branch}", before, sha, g.token.user)
+        self._world.pushed(pull.base, f"refs/heads/{pull.base_branch}", before, sha, g.token.user)
         return jsonify(sha=sha, merged=True, message="Pull Request successfully merged")
 
     def files(self, owner: str, name: str, number: int) -> Response:
@@ -126,7 +127,7 @@ class _Pulls:
         if merged != ours:
             raise ApiError(409, "There are merge conflicts")
         fork.git.update_ref(f"refs/heads/{branch}", theirs)
-        self._hooks.pushed(fork, f"refs/heads/{branch}", ours, theirs, g.token.user)
+        self._world.pushed(fork, f"refs/heads/{branch}", ours, theirs, g.token.user)
         return jsonify(message=f"Successfully fetched and fast-forwarded from upstream {base}.",
                        merge_type="fast-forward", base_branch=base)
 
@@ -174,9 +175,9 @@ class _Pulls:
 
     def _whole(self, pull: Pull) -> dict[str, Any]:
         mergeable = None
-        if pull.state == "open" and pull.is_asked:
+        if pull.state == "open" and pull.looks <= 0:
             mergeable = pull.base.git.merge_tree(pull.base_sha, pull.head_sha) is not None
-        pull.is_asked = True
+        pull.looks -= 1
         changes = self._changes(pull)
         return self._bodies.pull(pull, g.token, mergeable, changes,
                                  pull.base.git.count(pull.base_sha, pull.head_sha))

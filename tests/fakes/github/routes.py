@@ -10,9 +10,10 @@ from flask import Blueprint, Response, g, jsonify, redirect, request
 
 from tests.fakes.github.answers import ApiError, body, page_of, require_login
 from tests.fakes.github.bodies import PREFIX, Bodies, moment
+from tests.fakes.github.limits import Limits
+from tests.fakes.github.records import Repository
 from tests.fakes.github.repository import GitError, TreeEntry
-from tests.fakes.github.webhooks import Webhooks
-from tests.fakes.github.world import Hook, Repository, World
+from tests.fakes.github.world import World
 
 REPOSITORY = "/repos/<owner>/<name>"
 MAX_TREE = 100_000
@@ -48,15 +49,15 @@ class Access:
         return found
 
 
-def blueprint(world: World, bodies: Bodies, hooks: Webhooks) -> Blueprint:
+def blueprint(world: World, bodies: Bodies) -> Blueprint:
     api = Blueprint("rest", __name__, url_prefix=PREFIX)
     access = Access(world)
     _add_users(api, world, bodies)
     _add_repositories(api, world, bodies, access)
     _add_history(api, bodies, access)
     _add_git_reads(api, world, bodies, access)
-    _add_git_writes(api, world, bodies, access, hooks)
-    _add_contents(api, world, bodies, access, hooks)
+    _add_git_writes(api, world, bodies, access)
+    _add_contents(api, world, bodies, access)
     return api
 
 
@@ -81,7 +82,7 @@ def _add_users(api: Blueprint, world: World, bodies: Bodies) -> None:
 
     @api.get("/rate_limit")
     def rate_limit() -> Response:
-        rate = bodies.rate(world.used.get(g.token.user.login if g.token else "anonymous", 0))
+        rate = Limits(world).rate(g.token)
         return jsonify(rate=rate, resources={name: rate for name in RESOURCES})
 
 
@@ -139,9 +140,8 @@ def _add_repositories(api: Blueprint, world: World, bodies: Bodies, access: Acce
             raise ApiError(404, "Not Found")
         wanted = body()
         config = wanted.get("config") or {}
-        hook = Hook(id=world.next_id(), url=config.get("url", ""), created_at=world.now,
-                    secret=config.get("secret", ""), events=tuple(wanted.get("events", ["push"])))
-        found.hooks.append(hook)
+        hook = world.add_hook(found, config.get("url", ""), config.get("secret", ""),
+                              wanted.get("events", ["push"]))
         return jsonify(bodies.hook(found, hook)), 201
 
 
@@ -267,8 +267,7 @@ def _add_git_reads(api: Blueprint, world: World, bodies: Bodies, access: Access)
                        lambda item: bodies.ref(found, *item))
 
 
-def _add_git_writes(api: Blueprint, world: World, bodies: Bodies, access: Access,
-                    hooks: Webhooks) -> None:
+def _add_git_writes(api: Blueprint, world: World, bodies: Bodies, access: Access) -> None:
     @api.post(f"{REPOSITORY}/git/blobs")
     def create_blob(owner: str, name: str) -> tuple[Response, int]:
         found, wanted = access.write(owner, name), body()
@@ -342,11 +341,10 @@ def _add_git_writes(api: Blueprint, world: World, bodies: Bodies, access: Access
             raise ApiError(422, "Repository rule violations found")
         before = found.git.refs().get(full)
         found.git.update_ref(full, sha)
-        hooks.pushed(found, full, before, sha, g.token.user)
+        world.pushed(found, full, before, sha, g.token.user)
 
 
-def _add_contents(api: Blueprint, world: World, bodies: Bodies, access: Access,
-                  hooks: Webhooks) -> None:
+def _add_contents(api: Blueprint, world: World, bodies: Bodies, access: Access) -> None:
     @api.get(f"{REPOSITORY}/contents", defaults={"path": ""})
     @api.get(f"{REPOSITORY}/contents/", defaults={"path": ""})
     @api.get(f"{REPOSITORY}/contents/<path:path>")
@@ -404,7 +402,7 @@ def _add_contents(api: Blueprint, world: World, bodies: Bodies, access: Access,
         made = found.git.write_commit(tree, [head] if head else [], wanted["message"], person,
                                       person)
         found.git.update_ref(f"refs/heads/{branch}", made)
-        hooks.pushed(found, f"refs/heads/{branch}", head, made, g.token.user)
+        world.pushed(found, f"refs/heads/{branch}", head, made, g.token.user)
         return made
 
 
@@ -427,7 +425,7 @@ def _check_not_empty(found: Repository) -> None:
 
 def _check_ready(world: World, found: Repository) -> None:
     """A fork is answered before its content is there."""
-    if found.ready_at and found.ready_at > world.now:
+    if not world.is_ready(found):
         raise ApiError(409, "Git Repository is empty.")
 
 

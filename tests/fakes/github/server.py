@@ -6,36 +6,43 @@ import threading
 from pathlib import Path
 
 from flask import Flask
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.fakes.github import answers, pulls, routes, smart_http
 from tests.fakes.github.bodies import PREFIX, Bodies
 from tests.fakes.github.contract import Contract
+from tests.fakes.github.records import Repository, Token
 from tests.fakes.github.webhooks import Webhooks
-from tests.fakes.github.world import Repository, Token, World
+from tests.fakes.github.world import World
 
 
 class GitHubServer:
     """Serves until `close`; every answer is held to `contract`, which may be None."""
 
-    def __init__(self, folder: Path, contract: Contract | None) -> None:
+    def __init__(self, folder: Path, contract: Contract | None = None) -> None:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         self.world = World(folder)
         app = Flask(__name__, static_folder=None)
-        self._server = make_server("127.0.0.1", 0, app, threaded=True)
+        app.config["PROPAGATE_EXCEPTIONS"] = True
+        self._server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.api_url = self.url + PREFIX
         bodies = Bodies(self.world, self.url)
-        self.hooks = Webhooks(self.world, bodies)
+        self.hooks = Webhooks(bodies)
+        self.world.on_push = self.hooks.pushed
         answers.register(app, self.world)
         if contract:
             contract.watch(app)
-        for part in (routes.blueprint(self.world, bodies, self.hooks),
-                     pulls.blueprint(self.world, bodies, self.hooks),
-                     smart_http.blueprint(self.world, self.hooks)):
+        for part in (routes.blueprint(self.world, bodies), pulls.blueprint(self.world, bodies),
+                     smart_http.blueprint(self.world)):
             app.register_blueprint(part)
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
+
+    def reset(self, folder: Path) -> None:
+        """A new and empty world at the same address."""
+        self.world.reset(folder)
+        self.hooks.reset()
 
     def clone_url(self, repository: Repository, token: Token | None = None) -> str:
         """For the git command of a test; with a token, that stands in it as the password."""
@@ -46,3 +53,12 @@ class GitHubServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class _Handler(WSGIRequestHandler):
+    """Keeps connections open, as GitHub does."""
+
+    protocol_version = "HTTP/1.1"
+
+    def connection_dropped(self, error: BaseException, environ: object = None) -> None:
+        self.close_connection = True

@@ -2,64 +2,81 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import os
+import re
 import subprocess
-from typing import Any
+import tempfile
+from typing import Iterator
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, g, redirect, request
+from werkzeug.wrappers import Response as AnyResponse
 
 from tests.fakes.github.answers import ApiError
+from tests.fakes.github.records import Repository, Token
 from tests.fakes.github.repository import GitRepository
-from tests.fakes.github.webhooks import Webhooks
-from tests.fakes.github.world import Repository, Token, World
+from tests.fakes.github.world import World
 
 CHUNK = 1 << 16
+_ASK = {"WWW-Authenticate": 'Basic realm="GitHub"'}
 
 
-def blueprint(world: World, hooks: Webhooks) -> Blueprint:
+def blueprint(world: World) -> Blueprint:
     git = Blueprint("git", __name__)
 
     @git.get("/<owner>/<name>.git/info/refs")
-    def refs(owner: str, name: str) -> Response:
+    def refs(owner: str, name: str) -> AnyResponse:
         service = request.args.get("service", "")
-        found, _ = _allowed(world, owner, name, is_write=service == "git-receive-pack")
-        return _backend(found, "info/refs")
+        g.command = "advertise"
+        found = _allowed(world, owner, name, is_write=service == "git-receive-pack")
+        return _redirected(found) if found.full_name.lower() != f"{owner}/{name}".lower() \
+            else _backend(found, "info/refs")
 
     @git.post("/<owner>/<name>.git/git-upload-pack")
-    def fetch(owner: str, name: str) -> Response:
-        found, _ = _allowed(world, owner, name, is_write=False)
-        return _backend(found, "git-upload-pack")
+    def fetch(owner: str, name: str) -> AnyResponse:
+        g.command = _command()
+        return _backend(_allowed(world, owner, name, is_write=False), "git-upload-pack")
 
     @git.post("/<owner>/<name>.git/git-receive-pack")
     def push(owner: str, name: str) -> Response:
-        found, token = _allowed(world, owner, name, is_write=True)
+        g.command = "push"
+        found = _allowed(world, owner, name, is_write=True)
         before = found.git.refs()
         answer = _backend(found, "git-receive-pack")
         answer.get_data()
-        for ref in before.keys() | found.git.refs().keys():
-            old, new = before.get(ref), found.git.refs().get(ref)
-            if old != new and token:
-                hooks.pushed(found, ref, old, new, token.user)
+        after = found.git.refs()
+        for ref in sorted(before.keys() | after.keys()):
+            if before.get(ref) != after.get(ref):
+                world.pushed(found, ref, before.get(ref), after.get(ref), g.token.user)
         return answer
 
     return git
 
 
-def _allowed(world: World, owner: str, name: str, *,
-             is_write: bool) -> tuple[Repository, Token | None]:
+def _command() -> str:
+    """ls-refs or fetch of protocol 2; with what is filtered, and `fetch v0` of the older one."""
+    raw = request.get_data()
+    raw = gzip.decompress(raw) if request.headers.get("Content-Encoding") == "gzip" else raw
+    named = re.search(rb"command=([a-z-]+)", raw[:100])
+    return named[1].decode() if named else "fetch v0"
+
+
+def _allowed(world: World, owner: str, name: str, *, is_write: bool) -> Repository:
     """The repository for who asks: 401 without a token, 404 where it is hidden, 403 for a push."""
-    found, token = world.find(owner, name) or world.moved_to(owner, name), _token(world)
-    is_seen = found is not None and world.may(token, found, "read")
-    if (not is_seen or is_write) and token is None:
-        raise ApiError(401, "Authentication required", headers={
-            "WWW-Authenticate": 'Basic realm="GitHub"'})
+    found = world.find(owner, name) or world.moved_to(owner, name)
+    g.token = _token(world)
+    is_seen = found is not None and world.may(g.token, found, "read")
+    if (not is_seen or is_write) and g.token is None:
+        raise ApiError(401, "Authentication required", headers=_ASK)
     if found is None or not is_seen:
-        raise ApiError(404, "Not Found")
-    if is_write and (found.is_archived or not world.may(token, found, "write")):
-        raise ApiError(403, "Permission denied")
-    if found.ready_at and found.ready_at > world.now:
-        raise ApiError(404, "Not Found")
-    return found, token
+        raise ApiError(404, "Repository not found.")
+    if found.is_blocked:
+        raise ApiError(451, "Repository unavailable due to DMCA takedown.")
+    if is_write and (found.is_archived or not world.may(g.token, found, "write")):
+        raise ApiError(403, f"Permission to {found.full_name}.git denied.")
+    if not world.is_ready(found):
+        raise ApiError(404, "Repository not found.")
+    return found
 
 
 def _token(world: World) -> Token | None:
@@ -70,21 +87,30 @@ def _token(world: World) -> Token | None:
     _, _, password = base64.b64decode(value).decode(errors="replace").partition(":")
     found = world.token(password)
     if found is None:
-        raise ApiError(401, "Bad credentials", headers={
-            "WWW-Authenticate": 'Basic realm="GitHub"'})
+        raise ApiError(401, "Invalid username or token.", headers=_ASK)
     return found
+
+
+def _redirected(found: Repository) -> AnyResponse:
+    """The old name leads to the new one, which git follows and says so."""
+    query = request.query_string.decode()
+    return redirect(f"{request.host_url}{found.full_name}.git/info/refs?{query}", 301)
 
 
 def _backend(found: Repository, service: str) -> Response:
     """One CGI request; its answer streams, so that a large one is never held whole."""
-    process = subprocess.Popen(
-        ["git", "http-backend"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, env=_environ(found.git, service))
-    assert process.stdin and process.stdout
-    process.stdin.write(request.get_data())
-    process.stdin.close()
+    with tempfile.TemporaryFile() as body:
+        body.write(request.get_data())
+        body.seek(0)
+        process = subprocess.Popen(["git", "http-backend"], stdin=body, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=_environ(found.git, service))
+    status, headers = _head(process)
+    return Response(_streamed(process), status, headers)
+
+
+def _head(process: subprocess.Popen[bytes]) -> tuple[int, list[tuple[str, str]]]:
     status, headers = 200, []
-    for line in iter(process.stdout.readline, b"\r\n"):
+    for line in iter(process.stdout.readline, b"\r\n"):  # type: ignore[union-attr]
         if not line:
             break
         name, _, value = line.decode().strip().partition(": ")
@@ -92,12 +118,15 @@ def _backend(found: Repository, service: str) -> Response:
             status = int(value.split()[0])
         else:
             headers.append((name, value))
+    return status, headers
 
-    def stream() -> Any:
+
+def _streamed(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    try:
         with process:
-            yield from iter(lambda: process.stdout.read(CHUNK), b"")
-
-    return Response(stream(), status, headers)
+            yield from iter(lambda: process.stdout.read(CHUNK), b"")  # type: ignore[union-attr]
+    finally:
+        process.kill()
 
 
 def _environ(git: GitRepository, service: str) -> dict[str, str]:

@@ -1,152 +1,53 @@
-"""What the stand-in for GitHub knows: users, tokens, repositories, pulls, and who may do what."""
+"""What the stand-in for GitHub knows, and what a test does to it behind everybody's back."""
 from __future__ import annotations
 
-import re
+import itertools
 import shutil
 import threading
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Iterable, Iterator
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
+from tests.fakes.github import permission as permissions
+from tests.fakes.github.history import Commit, write_commits
+from tests.fakes.github.records import (
+    Check,
+    Fault,
+    Hook,
+    Organisation,
+    Pull,
+    Repository,
+    Review,
+    Seen,
+    Status,
+    Token,
+    User,
+)
 from tests.fakes.github.repository import GitRepository
 
 HOURLY_LIMIT = 5000
-_ROLES = ("none", "read", "write", "admin")
-
-
-@dataclass(frozen=True, kw_only=True)
-class User:
-    id: int
-    login: str
-    created_at: datetime
-
-    @property
-    def email(self) -> str:
-        return f"{self.login}@example.org"
-
-
-@dataclass(kw_only=True)
-class Token:
-    """`scopes` None: fine-grained, with `permissions` on the `repositories` (ids) alone."""
-
-    value: str
-    user: User
-    scopes: frozenset[str] | None = frozenset()
-    permissions: dict[str, str] = field(default_factory=dict)
-    repositories: frozenset[int] = frozenset()
-    expires_at: datetime | None = None
-    is_revoked: bool = False
-
-    @property
-    def is_classic(self) -> bool:
-        return self.scopes is not None
-
-
-@dataclass(kw_only=True)
-class Repository:
-    """`grants` are roles by login. `ready_at`: from then on a fork's content can be read."""
-
-    id: int
-    owner: str
-    name: str
-    git: GitRepository
-    default_branch: str
-    is_private: bool
-    created_at: datetime
-    pushed_at: datetime
-    parent: Repository | None = None
-    grants: dict[str, str] = field(default_factory=dict)
-    is_archived: bool = False
-    allows_forks: bool = True
-    protected: set[str] = field(default_factory=set)
-    hooks: list[Hook] = field(default_factory=list)
-    ready_at: datetime | None = None
-    is_deleted: bool = False
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.owner}/{self.name}"
-
-    @property
-    def source(self) -> Repository | None:
-        """The first repository of the fork network; None for one that is no fork."""
-        found = self.parent
-        while found and found.parent:
-            found = found.parent
-        return found
-
-
-@dataclass(kw_only=True)
-class Pull:
-    """`checked_at`: when mergeability is known; before, it is null as on GitHub."""
-
-    id: int
-    number: int
-    base: Repository
-    base_branch: str
-    head: Repository
-    head_branch: str
-    head_sha: str
-    base_sha: str
-    title: str
-    body: str | None
-    user: User
-    created_at: datetime
-    updated_at: datetime
-    may_maintainers_modify: bool
-    is_asked: bool = False
-    state: str = "open"
-    closed_at: datetime | None = None
-    merged_at: datetime | None = None
-    merged_by: User | None = None
-    merge_sha: str | None = None
-
-
-@dataclass(kw_only=True)
-class Hook:
-    id: int
-    url: str
-    secret: str
-    events: tuple[str, ...]
-    created_at: datetime
-
-
-@dataclass(kw_only=True)
-class Fault:
-    """What the next `times` matching requests meet. `is_done`: the request is carried out first."""
-
-    method: str
-    path: str
-    status: int
-    message: str = "Server Error"
-    headers: dict[str, str] = field(default_factory=dict)
-    times: int = 1
-    is_done: bool = False
-
-    def matches(self, method: str, path: str) -> bool:
-        return self.times > 0 and self.method in ("*", method) and bool(re.search(self.path, path))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """One request that was answered; `size` is the bytes of its answer's body."""
-
-    method: str
-    path: str
-    login: str | None
-    status: int
-    size: int
+OnPush = Callable[[Repository, str, "str | None", "str | None", User], None]
 
 
 class World:
-    """The whole of it, below one folder. Time stands still but for `advance`."""
+    """The whole of it, below one folder. Time stands still but for `advance`.
+
+    Knobs: `fork_delay` (by this clock) and `fork_looks` (requests) until a fork can be read;
+    `lag` requests that a ref just made stays unseen; `mergeable_looks` times that a pull request
+    is shown before it is known whether it can be merged; `limit` requests in an hour and user.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self.lock = threading.RLock()
+        self._ids = itertools.count(1000)
+        self.on_push: OnPush = lambda *_: None
+        self.reset(folder)
+
+    def reset(self, folder: Path) -> None:
+        """Forget everything; ids go on, so that no two repositories ever share one."""
+        self.folder = folder
         self.now = datetime.now(UTC).replace(microsecond=0)
-        self.fork_delay = timedelta(0)
+        self.fork_delay, self.fork_looks, self.lag, self.mergeable_looks = timedelta(0), 0, 0, 1
         self.users: dict[str, User] = {}
         self.tokens: dict[str, Token] = {}
         self.repositories: dict[int, Repository] = {}
@@ -154,30 +55,66 @@ class World:
         self.pulls: list[Pull] = []
         self.faults: list[Fault] = []
         self.seen: list[Seen] = []
-        self.used: dict[str, int] = {}
+        self.used: dict[tuple[str, int], int] = {}
+        self.unseen: dict[tuple[int, str], int] = {}
         self.limit = HOURLY_LIMIT
-        self._ids = iter(range(1000, 10_000_000))
 
     def advance(self, **duration: float) -> None:
+        """Let time pass: `advance(minutes=61)`."""
         self.now += timedelta(**duration)
 
     def next_id(self) -> int:
         return next(self._ids)
 
+    def fault(self, method: str, path: str, status: int | None, message: str = "Server Error", *,
+              times: int = 1, is_done: bool = False, gate: threading.Event | None = None,
+              **headers: str) -> Fault:
+        """What the next matching requests meet; `path` is searched for as a pattern.
+
+        Headers are named `Retry_After="1"`. See `Fault` for `status`, `is_done` and `gate`.
+        """
+        made = Fault(method=method, path=path, status=status, message=message, times=times,
+                     is_done=is_done, gate=gate,
+                     headers={name.replace("_", "-"): value for name, value in headers.items()})
+        self.faults.append(made)
+        return made
+
+    # --- what was asked -------------------------------------------------------------------------
+
+    def rest(self) -> list[Seen]:
+        """The requests of the REST API so far."""
+        return [each for each in self.seen if not each.is_git]
+
+    def exchanges(self) -> list[Seen]:
+        """The requests of Git over HTTP so far."""
+        return [each for each in self.seen if each.is_git]
+
     # --- people ---------------------------------------------------------------------------------
 
     def add_user(self, login: str) -> User:
-        user = User(id=self.next_id(), login=login, created_at=self.now)
-        self.users[login.lower()] = user
+        return self._know(User(id=self.next_id(), login=login, created_at=self.now))
+
+    def add_organisation(self, login: str, members: Mapping[str, str] | None = None
+                         ) -> Organisation:
+        """`members` are roles by login; only admins and writers of all its repositories count."""
+        made = Organisation(id=self.next_id(), login=login, created_at=self.now,
+                            members=dict(members or {}))
+        self._know(made)
+        return made
+
+    def _know(self, user: User) -> User:
+        self.users[user.login.lower()] = user
         return user
 
     def classic_token(self, user: User, *scopes: str, value: str = "",
-                      expires_at: datetime | None = None) -> Token:
+                      expires_at: datetime | None = None,
+                      offset: timedelta | None = None) -> Token:
         return self._keep(Token(value=value or f"ghp_{self.next_id():036d}", user=user,
-                                scopes=frozenset(scopes), expires_at=expires_at))
+                                scopes=frozenset(scopes), expires_at=expires_at, offset=offset))
 
     def fine_grained_token(self, user: User, repositories: Iterable[Repository] = (),
                            expires_at: datetime | None = None, **permissions: str) -> Token:
+        """For example `fine_grained_token(ann, [mine], contents="write")`."""
         return self._keep(Token(
             value=f"github_pat_{self.next_id():082d}", user=user, scopes=None,
             permissions=permissions, repositories=frozenset(each.id for each in repositories),
@@ -196,38 +133,53 @@ class World:
 
     # --- repositories ---------------------------------------------------------------------------
 
-    def create(self, owner: User, name: str, *, is_private: bool = False,
+    def create(self, owner: User, name: str, files: Mapping[str, str | bytes] | None = None, *,
+               is_private: bool = False, is_internal: bool = False,
                default_branch: str = "main") -> Repository:
-        return self._add(owner, name, default_branch, is_private, None)
+        """A new repository, empty or with a first commit of `files`."""
+        made = self._add(owner, name, default_branch, is_private or is_internal, None)
+        made.is_internal = is_internal
+        if files:
+            self.commit(made, files, "First commit")
+        return made
 
     def fork(self, upstream: Repository, owner: User) -> Repository:
         """The user's fork of it: the one that is there, or a new one; under a free name."""
-        for found in self.repositories.values():
-            if found.parent is upstream and found.owner == owner.login and not found.is_deleted:
+        network = upstream.source or upstream
+        for found in self.live():
+            if found.source is network and found.owner == owner.login:
                 return found
         taken = {each.name.lower() for each in self.live() if each.owner == owner.login}
         names = (upstream.name, *(f"{upstream.name}-{number}" for number in range(1, 100)))
         name = next(name for name in names if name.lower() not in taken)
         fork = self._add(owner, name, upstream.default_branch, upstream.is_private, upstream)
-        fork.git.update_ref(f"refs/heads/{fork.default_branch}",
-                            upstream.git.resolve(upstream.default_branch) or "")
-        fork.ready_at = self.now + self.fork_delay
+        head = upstream.git.resolve(upstream.default_branch)
+        if head:
+            fork.git.update_ref(f"refs/heads/{fork.default_branch}", head)
+        fork.ready_at, fork.looks = self.now + self.fork_delay, self.fork_looks
         return fork
 
     def _add(self, owner: User, name: str, default_branch: str, is_private: bool,
              parent: Repository | None) -> Repository:
-        number = self.next_id()
-        git = GitRepository(self.folder / f"{number}.git")
-        git.create(default_branch, objects_of=parent.git.path / "objects" if parent else None)
-        repository = Repository(
-            id=number, owner=owner.login, name=name, git=git, default_branch=default_branch,
-            is_private=is_private, created_at=self.now, pushed_at=self.now, parent=parent)
-        self.repositories[number] = repository
-        self.moved.pop((owner.login.lower(), name.lower()), None)
-        return repository
+        with self.lock:
+            number = self.next_id()
+            git = GitRepository(self.folder / f"{number}.git")
+            git.create(default_branch, objects_of=parent.git.path / "objects" if parent else None)
+            repository = Repository(
+                id=number, owner=owner.login, name=name, git=git, default_branch=default_branch,
+                is_private=is_private, created_at=self.now, pushed_at=self.now, parent=parent)
+            self.repositories[number] = repository
+            self.moved.pop((owner.login.lower(), name.lower()), None)
+            return repository
+
+    def is_ready(self, repository: Repository) -> bool:
+        """Whether a fork has its content by now; each look brings it nearer."""
+        with self.lock:
+            repository.looks -= 1
+            return repository.looks < 0 and (repository.ready_at or self.now) <= self.now
 
     def live(self) -> Iterator[Repository]:
-        return (each for each in self.repositories.values() if not each.is_deleted)
+        return (each for each in list(self.repositories.values()) if not each.is_deleted)
 
     def find(self, owner: str, name: str) -> Repository | None:
         """The repository of this name now, whatever the case."""
@@ -237,9 +189,10 @@ class World:
     def move(self, repository: Repository, *, owner: User | None = None,
              name: str | None = None) -> None:
         """Rename it or give it to another user; the old name leads on until it is taken."""
-        self.moved[repository.owner.lower(), repository.name.lower()] = repository.id
-        repository.owner = owner.login if owner else repository.owner
-        repository.name = name or repository.name
+        with self.lock:
+            self.moved[repository.owner.lower(), repository.name.lower()] = repository.id
+            repository.owner = owner.login if owner else repository.owner
+            repository.name = name or repository.name
 
     def moved_to(self, owner: str, name: str) -> Repository | None:
         found = self.repositories.get(self.moved.get((owner.lower(), name.lower()), -1))
@@ -252,44 +205,101 @@ class World:
         if not has_forks:
             shutil.rmtree(repository.git.path)
 
+    # --- content, as by a push ------------------------------------------------------------------
+
+    def commit(self, repository: Repository, files: Mapping[str, str | bytes | None],
+               message: str = "Change files", *, branch: str | None = None,
+               parent: str | None = "", at: datetime | None = None,
+               modes: Mapping[str, str] | None = None) -> str:
+        """Commit `files` (None takes one out) onto the branch and push it; returns its id.
+
+        `parent` names another commit to start from, or None for a new root: a forced push.
+        """
+        made = Commit(files=files, message=message, at=at or self.now, modes=modes or {})
+        return self.commits(repository, [made], branch=branch, parent=parent)[0]
+
+    def commits(self, repository: Repository, changes: Sequence[Commit], *,
+                branch: str | None = None, parent: str | None = "") -> list[str]:
+        """Many commits in one push; quick for thousands."""
+        name = branch or repository.default_branch
+        before = repository.git.resolve(f"heads/{name}")
+        start = before or self._head(repository) if parent == "" else parent
+        made = write_commits(repository.git, changes, branch=name, parent=start)
+        self.pushed(repository, f"refs/heads/{name}", before, made[-1])
+        return made
+
+    def _head(self, repository: Repository) -> str | None:
+        return repository.git.resolve(repository.default_branch)
+
+    def point(self, repository: Repository, ref: str, sha: str | None) -> None:
+        """Set `heads/main` or `tags/v1` to any commit (a forced push), or with None delete it."""
+        full = f"refs/{ref}"
+        before = repository.git.refs().get(full)
+        repository.git.update_ref(full, sha) if sha else repository.git.delete_ref(full)
+        self.pushed(repository, full, before, sha)
+
+    def pushed(self, repository: Repository, ref: str, before: str | None, after: str | None,
+               user: User | None = None) -> None:
+        """Note a push everywhere that it shows, and tell the hooks."""
+        repository.pushed_at = self.now
+        self._follow_heads(repository)
+        self.on_push(repository, ref, before, after, user or self.users[repository.owner.lower()])
+
     # --- permission -----------------------------------------------------------------------------
 
     def role(self, user: User | None, repository: Repository) -> str:
         """What the person may do, whatever the token: none, read, write or admin."""
-        if user and user.login == repository.owner:
-            return "admin"
-        granted = repository.grants.get(user.login, "none") if user else "none"
-        return max(granted, "none" if repository.is_private else "read", key=_ROLES.index)
+        return permissions.role_of(user, repository, self.users[repository.owner.lower()])
 
     def may(self, token: Token | None, repository: Repository, wanted: str,
             permission: str = "contents") -> bool:
-        """Whether the token may `wanted` (read, write, admin) there.
-
-        A fine-grained one never writes to what its user does not own, and needs `permission`.
-        """
+        """Whether the token may `wanted` (read, write, admin) there."""
         role = self.role(token.user if token else None, repository)
-        if _ROLES.index(role) < _ROLES.index(wanted):
-            return False
-        if token is None or (wanted == "read" and not repository.is_private):
-            return not (token is None and repository.is_private)
-        if token.scopes is not None:
-            needed = {"repo"} if repository.is_private else {"repo", "public_repo"}
-            return bool(needed & token.scopes)
-        level = token.permissions.get(permission, "none")
-        return repository.id in token.repositories and (
-            level == "write" or (level == "read" and wanted == "read"))
+        return permissions.may(token, role, repository, wanted, permission)
 
     # --- pulls ----------------------------------------------------------------------------------
 
     def pulls_of(self, repository: Repository) -> list[Pull]:
         return [pull for pull in self.pulls if pull.base is repository]
 
-    def follow_heads(self, repository: Repository) -> None:
+    def review(self, pull: Pull, user: User, state: str, body: str = "") -> Review:
+        """APPROVED, CHANGES_REQUESTED or COMMENTED, of what the head is now."""
+        made = Review(id=self.next_id(), user=user, state=state, body=body, sha=pull.head_sha,
+                      at=self.now)
+        pull.reviews.append(made)
+        return made
+
+    def check(self, repository: Repository, sha: str, name: str, conclusion: str | None, *,
+              title: str = "", summary: str = "",
+              details_url: str = "https://example.org/check") -> Check:
+        """A check run: success, failure, neutral …; None while it runs."""
+        made = Check(id=self.next_id(), sha=sha, name=name, conclusion=conclusion, title=title,
+                     summary=summary, details_url=details_url, at=self.now)
+        repository.checks.append(made)
+        return made
+
+    def status(self, repository: Repository, sha: str, context: str, state: str, *,
+               description: str = "", url: str = "https://example.org/status") -> Status:
+        """A commit status: success, failure, error or pending."""
+        made = Status(id=self.next_id(), sha=sha, state=state, context=context, url=url,
+                      description=description, at=self.now,
+                      user=self.users[repository.owner.lower()])
+        repository.statuses.append(made)
+        return made
+
+    def add_hook(self, repository: Repository, url: str, secret: str,
+                 events: Sequence[str] = ("push",)) -> Hook:
+        made = Hook(id=self.next_id(), url=url, secret=secret, events=tuple(events),
+                    created_at=self.now)
+        repository.hooks.append(made)
+        return made
+
+    def _follow_heads(self, repository: Repository) -> None:
         """Open pulls show what their branch holds now."""
         for pull in self.pulls:
             head = None if pull.head.is_deleted else pull.head.git.resolve(pull.head_branch)
             if pull.state == "open" and repository in (pull.head, pull.base):
-                pull.is_asked = False
+                pull.looks = self.mergeable_looks
                 pull.head_sha = head or pull.head_sha
                 pull.base_sha = pull.base.git.resolve(pull.base_branch) or pull.base_sha
                 pull.updated_at = self.now
