@@ -247,8 +247,8 @@ def test_a_protected_branch_takes_no_commit(github, people, upstream):
     api = client(github, github.world.classic_token(people[0], "repo")).get_repo("ann/components")
     with pytest.raises(GithubException) as refused:
         api.create_file("x.txt", "x", "x")
-    assert (refused.value.status, refused.value.data["message"]) == (
-        409, "Repository rule violations found")
+    assert refused.value.status == 409
+    assert refused.value.data["message"].startswith("Repository rule violations found")
 
 
 def test_an_empty_repository_says_so(github, people):

@@ -149,7 +149,7 @@ def _meet_fault(world: World) -> None:
     if g.fault and g.fault.gate:
         g.fault.gate.wait(WAIT_S)
     if g.fault and g.fault.status is None:
-        g.fault = None
+        g.headers, g.fault = dict(g.fault.headers), None
     if g.fault and not g.fault.is_done:
         _drop_if(g.fault)
         raise _failure(g.fault)
@@ -208,8 +208,9 @@ def _error(error: ApiError) -> Response:
 
 
 def _add_headers(limits: Limits, answer: Response) -> None:
-    for name, value in {**_own_headers(limits), **g.headers}.items():
+    for name, value in _own_headers(limits).items():
         answer.headers.setdefault(name, value)
+    answer.headers.update(g.headers)
 
 
 def _own_headers(limits: Limits) -> dict[str, str]:

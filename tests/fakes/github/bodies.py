@@ -5,7 +5,7 @@ import base64
 from datetime import datetime
 from typing import Any
 
-from tests.fakes.github.records import Hook, Pull, Repository, Token, User
+from tests.fakes.github.records import Check, Hook, Pull, Repository, Review, Status, Token, User
 from tests.fakes.github.repository import CommitInfo, FileChange, TreeEntry
 from tests.fakes.github.world import World
 
@@ -112,7 +112,7 @@ class Bodies:
 
     def full_repository(self, repository: Repository, token: Token | None) -> dict[str, Any]:
         found = {**self.repository(repository, token), "network_count": 0, "subscribers_count": 0}
-        if repository.parent and repository.source:
+        if repository.parent and repository.source and not repository.parent.is_deleted:
             found["parent"] = self.repository(repository.parent, token)
             found["source"] = self.repository(repository.source, token)
         return found
@@ -235,13 +235,50 @@ class Bodies:
             "name": entry.path.rpartition("/")[2], "path": entry.path, "sha": entry.sha,
             "size": entry.size or 0, "url": own, "html_url": page, "git_url": git,
             "download_url": None if entry.type == "tree" else page.replace("/blob/", "/raw/"),
-            "type": {"blob": "file", "tree": "dir", "commit": "file"}[entry.type],
+            "type": "symlink" if entry.mode == "120000" and content is None else
+            {"blob": "file", "tree": "dir", "commit": "file"}[entry.type],
             "_links": {"self": own, "git": git, "html": page}}
         if content is None:
             return found
+        if entry.type == "commit":
+            return {**found, "type": "submodule", "submodule_git_url": None}
         is_large = len(content) > 1 << 20
         return {**found, "encoding": "none" if is_large else "base64",
                 "content": "" if is_large else base64.encodebytes(content).decode()}
+
+    # --- verdicts -------------------------------------------------------------------------------
+
+    def combined_status(self, repository: Repository, sha: str) -> dict[str, Any]:
+        newest = {each.context: each for each in repository.statuses if each.sha == sha}
+        states = {each.state for each in newest.values()}
+        url = f"{self._url(repository)}/commits/{sha}"
+        return {
+            "state": "failure" if states & {"failure", "error"} else
+                     "pending" if "pending" in states or not states else "success",
+            "statuses": [self._status(repository, each) for each in newest.values()], "sha": sha,
+            "total_count": len(newest), "repository": self.minimal_repository(repository),
+            "commit_url": url, "url": f"{url}/status"}
+
+    def _status(self, repository: Repository, status: Status) -> dict[str, Any]:
+        return {
+            "url": f"{self._url(repository)}/statuses/{status.sha}",
+            "avatar_url": f"{self._origin}/avatars/{status.user.id}", "id": status.id,
+            "node_id": f"SC_{status.id}", "state": status.state, "context": status.context,
+            "description": status.description, "target_url": status.url,
+            "created_at": moment(status.at), "updated_at": moment(status.at)}
+
+    def check(self, repository: Repository, check: Check) -> dict[str, Any]:
+        url = f"{self._url(repository)}/check-runs/{check.id}"
+        return {
+            "id": check.id, "name": check.name, "node_id": f"CR_{check.id}", "external_id": "",
+            "head_sha": check.sha, "url": url, "details_url": check.details_url,
+            "html_url": f"{self._origin}/{repository.full_name}/runs/{check.id}",
+            "status": "completed" if check.conclusion else "in_progress",
+            "conclusion": check.conclusion, "started_at": moment(check.at),
+            "completed_at": moment(check.at) if check.conclusion else None,
+            "output": {"title": check.title, "summary": check.summary, "text": None,
+                       "annotations_count": 0, "annotations_url": f"{url}/annotations"},
+            "check_suite": {"id": check.id}, "app": None, "pull_requests": []}
 
     # --- pulls ----------------------------------------------------------------------------------
 
@@ -273,7 +310,7 @@ class Bodies:
 
     def pull(self, pull: Pull, token: Token | None, mergeable: bool | None,
              changes: list[FileChange], commits: int) -> dict[str, Any]:
-        state = {None: "unknown", True: "clean", False: "dirty"}[mergeable]
+        state = {None: "unknown", True: self._readiness(pull), False: "dirty"}[mergeable]
         return {
             **self.simple_pull(pull, token), "merged": pull.merged_at is not None,
             "mergeable": mergeable, "rebaseable": mergeable, "mergeable_state": state,
@@ -281,6 +318,33 @@ class Bodies:
             "review_comments": 0, "maintainer_can_modify": pull.may_maintainers_modify,
             "commits": commits, "additions": sum(each.additions for each in changes),
             "deletions": sum(each.deletions for each in changes), "changed_files": len(changes)}
+
+    def _readiness(self, pull: Pull) -> str:
+        """Of one without conflicts: blocked by a review, unstable by a red check, or clean."""
+        if self.is_blocked(pull):
+            return "blocked"
+        verdicts = [each.conclusion not in (None, "success", "neutral", "skipped")
+                    for each in (*pull.base.checks, *pull.head.checks)
+                    if each.sha == pull.head_sha]
+        is_red = self.combined_status(pull.base, pull.head_sha)["state"] == "failure"
+        return "unstable" if is_red or any(verdicts) else "clean"
+
+    def is_blocked(self, pull: Pull) -> bool:
+        """Whether a review asks for changes where the branch is protected."""
+        newest = {each.user.login: each.state for each in pull.reviews}
+        return pull.base_branch in pull.base.protected and \
+            "CHANGES_REQUESTED" in newest.values()
+
+    def review(self, pull: Pull, review: Review) -> dict[str, Any]:
+        url = f"{self._url(pull.base)}/pulls/{pull.number}"
+        html = f"{self._origin}/{pull.base.full_name}/pull/{pull.number}" \
+               f"#pullrequestreview-{review.id}"
+        return {
+            "id": review.id, "node_id": f"PRR_{review.id}", "user": self.user(review.user),
+            "body": review.body, "state": review.state, "html_url": html, "pull_request_url": url,
+            "author_association": "MEMBER", "submitted_at": moment(review.at),
+            "commit_id": review.sha,
+            "_links": {"html": {"href": html}, "pull_request": {"href": url}}}
 
     def _side(self, repository: Repository, branch: str, sha: str,
               token: Token | None) -> dict[str, Any]:

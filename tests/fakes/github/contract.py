@@ -1,6 +1,7 @@
 """GitHub's own OpenAPI description, and whether an answer of the stand-in keeps to it."""
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tarfile
@@ -20,7 +21,6 @@ from tests.fakes.github.bodies import PREFIX
 
 PACKAGE = "@octokit/openapi@23.0.2"
 MEMBER = "package/generated/api.github.com.json"
-CACHE = Path.home() / ".cache" / "paishare-tests" / "github-openapi-23.0.2.json"
 PATHS = (
     "/user", "/user/repos", "/users/{username}", "/rate_limit", "/repos/{owner}/{repo}",
     *(f"/repos/{{owner}}/{{repo}}/{tail}" for tail in (
@@ -31,7 +31,9 @@ PATHS = (
         "git/blobs/{file_sha}", "git/commits", "git/commits/{commit_sha}", "git/ref/{ref}",
         "git/matching-refs/{ref}", "git/refs", "git/refs/{ref}", "pulls", "pulls/{pull_number}",
         "pulls/{pull_number}/merge", "pulls/{pull_number}/files", "pulls/{pull_number}/commits",
-        "hooks")))
+        "pulls/{pull_number}/reviews", "hooks", "hooks/{hook_id}")))
+CACHE = Path.home() / ".cache" / "paishare-tests" / (
+    f"github-openapi-23.0.2-{hashlib.sha256(' '.join(PATHS).encode()).hexdigest()[:8]}.json")
 # What the description leaves out although GitHub's recorded answers have it.
 WAIVERS = {
     "a pull request whose fork is gone has no head repository, label and user":

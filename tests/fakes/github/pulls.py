@@ -5,10 +5,11 @@ from typing import Any
 
 from flask import Blueprint, Response, g, jsonify, request
 
-from tests.fakes.github.answers import ApiError, body, page_of
+from tests.fakes.github.access import NO_ACCESS, REPOSITORY, Access
+from tests.fakes.github.answers import ApiError, body, page_of, require_login
 from tests.fakes.github.bodies import PREFIX, Bodies, moment
 from tests.fakes.github.records import Pull, Repository
-from tests.fakes.github.routes import REPOSITORY, Access
+from tests.fakes.github.repository import GitRepository
 from tests.fakes.github.world import World
 
 PULL = f"{REPOSITORY}/pulls/<int:number>"
@@ -23,7 +24,8 @@ def blueprint(world: World, bodies: Bodies) -> Blueprint:
             (f"{REPOSITORY}/pulls", "POST", routes.open),
             (PULL, "GET", routes.show), (PULL, "PATCH", routes.change),
             (f"{PULL}/merge", "GET", routes.is_merged), (f"{PULL}/merge", "PUT", routes.merge),
-            (f"{PULL}/files", "GET", routes.files), (f"{PULL}/commits", "GET", routes.commits),
+            (f"{PULL}/reviews", "GET", routes.reviews), (f"{PULL}/files", "GET", routes.files),
+            (f"{PULL}/commits", "GET", routes.commits),
             (f"{REPOSITORY}/merge-upstream", "POST", routes.merge_upstream)):
         api.add_url_rule(rule, f"{method} {rule}", view, methods=[method])
     return api
@@ -43,16 +45,10 @@ class _Pulls:
         return page_of(pulls, lambda pull: self._bodies.simple_pull(pull, g.token))
 
     def open(self, owner: str, name: str) -> tuple[Response, int]:
-        base, wanted = self._access.read(owner, name), body()
-        token = g.token
-        if token is None:
-            raise ApiError(401, "Requires authentication")
-        is_allowed = bool({"repo", "public_repo"} & token.scopes) if token.is_classic \
-            else self._world.may(token, base, "write", "pull_requests")
-        if not is_allowed:
-            raise ApiError(403, "Resource not accessible by personal access token",
-                           headers={"X-Accepted-GitHub-Permissions": "pull_requests=write"})
-        head, branch = self._head(base, str(wanted.get("head")))
+        base, wanted = self._access.read(owner, name, "pull_requests"), body()
+        token = require_login()
+        self._check_may_open(base)
+        head, branch = self._head(base, str(wanted.get("head")), wanted.get("head_repo"))
         head_sha, base_sha = self._both(base, str(wanted.get("base")), head, branch)
         self._check_is_new(base, str(wanted["base"]), head, branch)
         with self._world.lock:
@@ -65,6 +61,15 @@ class _Pulls:
                 may_maintainers_modify=bool(wanted.get("maintainer_can_modify", True)))
             self._world.pulls.append(pull)
         return jsonify(self._whole(pull)), 201
+
+    def _check_may_open(self, base: Repository) -> None:
+        g.needed = "pull_requests=write"
+        if base.is_archived:
+            raise ApiError(403, "Repository was archived so is read-only.")
+        if g.token.is_classic and not {"repo", "public_repo"} & g.token.scopes:
+            raise ApiError(404, "Not Found")
+        if not g.token.is_classic and not self._world.may(g.token, base, "write", "pull_requests"):
+            raise ApiError(403, NO_ACCESS)
 
     def show(self, owner: str, name: str, number: int) -> Response:
         return jsonify(self._whole(self._pull(owner, name, number)))
@@ -92,6 +97,8 @@ class _Pulls:
         pull, wanted = self._pull(owner, name, number), request.get_json(silent=True) or {}
         if pull.state != "open":
             raise ApiError(405, "Pull Request is not mergeable")
+        if self._bodies.is_blocked(pull):
+            raise ApiError(405, "Repository rule violations found\n\nChanges were requested.\n\n")
         if wanted.get("sha", pull.head_sha) != pull.head_sha:
             raise ApiError(409, "Head branch was modified. Review and try the merge again.")
         sha = self._merged(pull, wanted.get("merge_method", "merge"))
@@ -106,6 +113,10 @@ class _Pulls:
         pull = self._pull(owner, name, number)
         return page_of(self._changes(pull),
                        lambda change: self._bodies.file(pull.base, pull.head_sha, change))
+
+    def reviews(self, owner: str, name: str, number: int) -> Response:
+        pull = self._pull(owner, name, number)
+        return page_of(pull.reviews, lambda review: self._bodies.review(pull, review))
 
     def commits(self, owner: str, name: str, number: int) -> Response:
         pull = self._pull(owner, name, number)
@@ -140,11 +151,13 @@ class _Pulls:
                 return pull
         raise ApiError(404, "Not Found")
 
-    def _head(self, base: Repository, text: str) -> tuple[Repository, str]:
+    def _head(self, base: Repository, text: str, name: str | None) -> tuple[Repository, str]:
         owner, _, branch = text.rpartition(":")
+        network = base.source or base
         for each in self._world.live():
-            is_family = each is base or each.source is (base.source or base)
-            if is_family and each.owner.lower() == (owner or base.owner).lower():
+            is_family = each is network or each.source is network
+            is_named = name is None or name.rpartition("/")[2].lower() == each.name.lower()
+            if is_family and is_named and each.owner.lower() == (owner or base.owner).lower():
                 return each, branch
         raise _invalid("head")
 
@@ -190,15 +203,28 @@ class _Pulls:
     def _merged(self, pull: Pull, method: str) -> str:
         git = pull.base.git
         base = git.resolve(pull.base_branch) or pull.base_sha
+        person = {"name": g.token.user.login, "email": g.token.user.email,
+                  "date": moment(self._world.now)}
         tree = git.merge_tree(base, pull.head_sha)
         if tree is None:
             raise ApiError(405, "Pull Request is not mergeable")
-        person = {"name": g.token.user.login, "email": g.token.user.email,
-                  "date": moment(self._world.now)}
-        parents = [base, pull.head_sha] if method == "merge" else [base]
-        title = f"{pull.title} (#{pull.number})" if method == "squash" else \
-            f"Merge pull request #{pull.number} from {pull.head.owner}/{pull.head_branch}"
-        return git.write_commit(tree, parents, title, person, person)
+        if method == "rebase":
+            return self._rebased(git, base, pull.head_sha, person)
+        if method == "squash":
+            return git.write_commit(tree, [base], f"{pull.title} (#{pull.number})", person, person)
+        title = f"Merge pull request #{pull.number} from {pull.head.owner}/{pull.head_branch}"
+        return git.write_commit(tree, [base, pull.head_sha], title, person, person)
+
+    def _rebased(self, git: GitRepository, base: str, head: str,
+                 committer: dict[str, str]) -> str:
+        """Each commit again on top of the base, with its author and message."""
+        for sha in git.between(base, head):
+            info = git.commit(sha)
+            tree = git.reapply(base, sha)
+            if tree is None:
+                raise ApiError(405, "This branch can't be rebased")
+            base = git.write_commit(tree, [base], info.message, info.author, committer)
+        return base
 
 
 def _invalid(field: str) -> ApiError:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from tests.fakes.github.repository import GitRepository
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class User:
     id: int
     login: str
@@ -21,7 +21,7 @@ class User:
         return f"{self.login}@example.org"
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Organisation(User):
     """`members` are roles by login; `sso_tokens` the values of tokens that it authorised."""
 
@@ -53,7 +53,7 @@ class Token:
         return self.scopes is not None
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Repository:
     """`grants` are roles by login. A fork can be read from `ready_at` on, after `looks` tries."""
 
@@ -97,7 +97,7 @@ class Repository:
         return found
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Pull:
     """`looks`: how often it is still shown before its mergeability is known."""
 

@@ -123,14 +123,20 @@ class GitRepository:
             parents=tuple(value for name, value in lines if name == "parent"),
             author=_signature(fields["author"]), committer=_signature(fields["committer"]))
 
-    def log(self, start: str, *, path: str = "", limit: int = 1000) -> list[str]:
-        paths = ["--", path] if path else ["--"]
-        return self.text("rev-list", f"--max-count={limit}", start, *paths).splitlines()
+    def log(self, start: str, *, path: str = "", since: str | None = None,
+            until: str | None = None) -> list[str]:
+        times = [f"--{name}={at}" for name, at in (("since", since), ("until", until)) if at]
+        return self.text("rev-list", *times, start, "--", *filter(None, [path])).splitlines()
 
     def tree(self, sha: str, *, is_recursive: bool) -> list[TreeEntry]:
         flags = ["-r", "-t"] if is_recursive else []
         lines = self.run("ls-tree", "-z", "-l", *flags, sha).decode().split("\0")
         return [_tree_entry(line) for line in lines if line]
+
+    def at(self, commit: str, path: str) -> TreeEntry | None:
+        """What stands at a path; None where nothing does."""
+        found = self.run("ls-tree", "-z", "-l", commit, "--", path).decode().rstrip("\0")
+        return _tree_entry(found) if found else None
 
     def blob(self, sha: str) -> bytes:
         return self.run("cat-file", "blob", sha)
@@ -219,6 +225,20 @@ class GitRepository:
             return self.text("merge-tree", "--write-tree", ours, theirs)
         except GitError:
             return None
+
+    def reapply(self, onto: str, sha: str) -> str | None:
+        """The tree of `onto` with what the commit changed, or None where that does not fit."""
+        index = str(self.path / f"index.{sha}")
+        parents = self.commit(sha).parents or (EMPTY_TREE,)
+        patch = self.run("diff-tree", "-p", "--binary", "--full-index", parents[0], sha)
+        try:
+            self.run("read-tree", onto, GIT_INDEX_FILE=index)
+            self.run("apply", "--cached", "--3way", "-", input=patch, GIT_INDEX_FILE=index)
+            return self.run("write-tree", GIT_INDEX_FILE=index).decode().strip()
+        except GitError:
+            return None
+        finally:
+            Path(index).unlink(missing_ok=True)
 
     def update_ref(self, name: str, sha: str) -> None:
         self.run("update-ref", name, sha)

@@ -8,7 +8,16 @@ from pathlib import Path
 from flask import Flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from tests.fakes.github import answers, pulls, routes, smart_http
+from tests.fakes.github import (
+    answers,
+    commits,
+    contents,
+    git_data,
+    pulls,
+    repositories,
+    smart_http,
+    users,
+)
 from tests.fakes.github.bodies import PREFIX, Bodies
 from tests.fakes.github.contract import Contract
 from tests.fakes.github.records import Repository, Token
@@ -33,9 +42,9 @@ class GitHubServer:
         answers.register(app, self.world)
         if contract:
             contract.watch(app)
-        for part in (routes.blueprint(self.world, bodies), pulls.blueprint(self.world, bodies),
-                     smart_http.blueprint(self.world)):
-            app.register_blueprint(part)
+        for part in (users, repositories, commits, git_data, contents, pulls):
+            app.register_blueprint(part.blueprint(self.world, bodies))
+        app.register_blueprint(smart_http.blueprint(self.world))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 

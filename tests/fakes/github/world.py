@@ -34,7 +34,8 @@ class World:
 
     Knobs: `fork_delay` (by this clock) and `fork_looks` (requests) until a fork can be read;
     `lag` requests that a ref just made stays unseen; `mergeable_looks` times that a pull request
-    is shown before it is known whether it can be merged; `limit` requests in an hour and user.
+    is shown before it is known whether it can be merged; `limit` requests in an hour and user;
+    `max_tree` entries until a tree is cut off; `workflow_status` of a missing workflow scope.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,7 +58,7 @@ class World:
         self.seen: list[Seen] = []
         self.used: dict[tuple[str, int], int] = {}
         self.unseen: dict[tuple[int, str], int] = {}
-        self.limit = HOURLY_LIMIT
+        self.limit, self.max_tree, self.workflow_status = HOURLY_LIMIT, 100_000, 422
 
     def advance(self, **duration: float) -> None:
         """Let time pass: `advance(minutes=61)`."""
@@ -143,21 +144,37 @@ class World:
             self.commit(made, files, "First commit")
         return made
 
-    def fork(self, upstream: Repository, owner: User) -> Repository:
-        """The user's fork of it: the one that is there, or a new one; under a free name."""
+    def fork(self, upstream: Repository, owner: User, *, name: str | None = None,
+             is_whole: bool = False) -> Repository:
+        """The user's fork of it: the one that is there, or a new one; under a free name.
+
+        `is_whole`: with every branch and tag, else with the default branch alone.
+        """
         network = upstream.source or upstream
-        for found in self.live():
-            if found.source is network and found.owner == owner.login:
-                return found
-        taken = {each.name.lower() for each in self.live() if each.owner == owner.login}
-        names = (upstream.name, *(f"{upstream.name}-{number}" for number in range(1, 100)))
-        name = next(name for name in names if name.lower() not in taken)
-        fork = self._add(owner, name, upstream.default_branch, upstream.is_private, upstream)
-        head = upstream.git.resolve(upstream.default_branch)
-        if head:
-            fork.git.update_ref(f"refs/heads/{fork.default_branch}", head)
+        with self.lock:
+            for found in self.live():
+                if found.source is network and found.owner == owner.login:
+                    return found
+            fork = self._add(owner, self._free_name(owner, name or upstream.name),
+                             upstream.default_branch, upstream.is_private, upstream)
+        default = f"refs/heads/{upstream.default_branch}"
+        for ref, sha in upstream.git.refs("" if is_whole else default).items():
+            if is_whole or ref == default:
+                fork.git.update_ref(ref, sha)
         fork.ready_at, fork.looks = self.now + self.fork_delay, self.fork_looks
         return fork
+
+    def _free_name(self, owner: User, name: str) -> str:
+        taken = {each.name.lower() for each in self.live() if each.owner == owner.login}
+        names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(1)))
+        return next(each for each in names if each.lower() not in taken)
+
+    def visible_ref(self, repository: Repository, ref: str) -> str | None:
+        """What a ref points to; None also while it is too new to be seen."""
+        with self.lock:
+            key = (repository.id, ref)
+            self.unseen[key] = self.unseen.get(key, 0) - 1
+            return None if self.unseen[key] >= 0 else repository.git.refs().get(ref)
 
     def _add(self, owner: User, name: str, default_branch: str, is_private: bool,
              parent: Repository | None) -> Repository:
