@@ -106,6 +106,16 @@ def parents_first(commits: Mapping[str, Commit]) -> Iterator[Commit]:
                 heapq.heappush(ready, (commits[child].time_s, child))
 
 
+def mainline(commits: Mapping[str, Commit], head: str) -> list[str]:
+    """Those of `commits` that the branch itself went through, which its first parents say."""
+    line: list[str] = []
+    first = head
+    while first in commits:
+        line.append(first)
+        first = next(iter(commits[first].parents), "")
+    return line[::-1]
+
+
 def mainline_first(commits: Mapping[str, Commit], head: str) -> Iterator[Commit]:
     """Each commit in the order in which it came onto the branch: a merge after what it merged.
 
@@ -113,13 +123,8 @@ def mainline_first(commits: Mapping[str, Commit], head: str) -> Iterator[Commit]
     is new comes last, whatever the clocks say. `commits` without what is known already gives the
     order of the rest.
     """
-    line: list[str] = []
-    first = head
-    while first in commits:
-        line.append(first)
-        first = next(iter(commits[first].parents), "")
     done: set[str] = set()
-    for id in reversed(line):
+    for id in mainline(commits, head):
         group = {found: commits[found] for found in _not_among(done, commits, id)}
         done |= group.keys()
         yield from parents_first(group)

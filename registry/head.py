@@ -1,14 +1,14 @@
 """What stands at the head of a source: which file holds which component, and what is wrong."""
 from __future__ import annotations
 
-from typing import Collection, Sequence
+from typing import Collection, Mapping, Sequence
 
 from registry.commits import Commit, Standing
 from registry.component import Component, locate
 from registry.component_file import LINK
 from registry.errors import Problem
-from registry.history import History
-from registry.versions import FileProblem, Key, Version
+from registry.history import History, newest_of
+from registry.versions import FileProblem, Key, Tag, Version
 
 PURGED = Problem(
     line=1, column=1,
@@ -27,10 +27,13 @@ class Head:
             version.head_path: key for key, version in self._holders.items() if version.head_path}
 
     def move(self, found: Sequence[Standing], head: Commit, before: str | None) -> None:
-        """Take over what differs from the commit `before`, None: all that stands at `head`."""
+        """Take over what differs from the commit `before`, None: all that stands at `head`.
+
+        A branch that grew is followed commit by commit, so that the same holds however often
+        it is looked at.
+        """
         problems = self._history.problems
         claims: dict[Key, list[str]] = {}
-        waiting = set(problems) - {each.path for each in found}
         open_keys: set[Key] = set()
         broken: list[str] = []
         for each in found:
@@ -50,16 +53,32 @@ class Head:
                 open_keys.add(self._release(each.path))
             if key:
                 claims.setdefault(key, []).append(each.path)
-        if open_keys:
-            for path in waiting:
-                key = self._history.key_of(path, self._history.files.blob_at(head.id, path))
-                if key in open_keys:
-                    claims.setdefault(key, []).append(path)
+        for key in open_keys:
+            claims[key] = [*claims.get(key, ()), *self._waiting(key, head, found)]
         for key, paths in sorted(claims.items()):
-            self._settle(key, sorted(paths), head)
+            if paths:
+                self._settle(key, sorted(paths), head)
         self._keep_last_good(broken)
+        self._history.settle()
+
+    def name(self, tag: Tag, files: Mapping[str, str]) -> None:
+        """Take a tag; of the versions that it makes of what stands at the head one is shown."""
+        for key in self._history.name(tag, files):
+            holder = self._holders.get(key)
+            if holder and holder.head_path:
+                self._give(key, holder, holder.head_path)
+
+    def show(self) -> None:
+        """Note which versions are of components that the source still has."""
         for version in self._history.versions:
             version.is_present = version.key in self._holders
+
+    def _waiting(self, key: Key, head: Commit, found: Sequence[Standing]) -> list[str]:
+        """Files that declare a component as well and did not change: one may hold it now."""
+        paths = self._history.waiting(key) & self._history.problems.keys()
+        paths -= {each.path for each in found} if paths else set()
+        return [path for path in paths if self._history.key_of(
+            path, self._history.files.blob_at(head.id, path)) == key]
 
     def _note_last(self, each: Standing, before: str | None) -> None:
         """The commit before was the last that had these bytes there, if no other is known."""
@@ -98,19 +117,19 @@ class Head:
         for path in paths:
             if path != first:
                 self._history.problems[path] = self._second(key, path, first, head)
+                self._history.wait(key, path)
 
     def _newest(self, key: Key, paths: list[str]) -> str:
         """The file that the newest version came from, else the first by name."""
-        versions = [version for version in self._history.of_key(key)
-                    if self._history.place(version) in paths]
-        newest = max(versions, key=lambda version: version.position, default=None)
+        newest = newest_of(version for version in self._history.of_key(key)
+                           if self._history.place(version) in paths)
         return self._history.place(newest) if newest else paths[0]
 
     def _hold(self, key: Key, path: str, head: Commit) -> None:
         blob = self._history.files.blob_at(head.id, path)
         assert blob, f"{path} stands at {head.id}"
         versions = self._history.of_blob(path, blob)
-        if not versions or self._history.place(versions[0]) != path:
+        if all(self._history.place(version) != path for version in versions):
             versions = self._history.record(path, blob, self._history.commit_of(path, head))
         self._history.problems.pop(path, None)
         self._give(key, versions[0], path)
@@ -119,6 +138,7 @@ class Head:
         before = self._holders.get(key)
         if before and before.head_path:
             self._release(before.head_path)
+        version = self._history.shown_for(version)
         version.head_path = path
         self._holders[key] = version
         self._held[path] = key
@@ -134,14 +154,12 @@ class Head:
 
     def _keep_last_good(self, broken: Collection[str]) -> None:
         """A file that breaks does not take away what it held before, which is its newest good."""
-        newest: dict[str, Version] = {}
-        for version in self._history.versions if broken else ():
-            place = self._history.place(version)
-            if place not in newest or newest[place].position < version.position:
-                newest[place] = version
-        for path in broken:
-            good = newest.get(path)
+        newest = [(path, self._history.newest_at(path, self._holder(path))) for path in broken]
+        for path, good in newest:
             if path in self._held and (good is None or self._held[path] != good.key):
                 self._release(path)
             if good and (path in self._held or good.key not in self._holders):
                 self._give(good.key, good, path)
+
+    def _holder(self, path: str) -> Version | None:
+        return self._holders[self._held[path]] if path in self._held else None

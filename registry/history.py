@@ -10,7 +10,7 @@ from registry.commits import Change, Commit
 from registry.component import Component, locate
 from registry.component_file import read_file
 from registry.errors import ComponentError, Problem
-from registry.reference import number_of, shown_of
+from registry.reference import number_of, shown_of, version_order
 from registry.source import component_type
 from registry.versions import FileProblem, Files, Identity, Key, Tag, Version
 
@@ -23,6 +23,9 @@ class History:
 
     `versions` and `problems` are what is known already. `again` holds rows that come once more,
     because all is read anew: they keep their ids. `purged` are bytes that never come in again.
+
+    Nothing that is asked of it depends on where a sync began or ended: what it knows beyond the
+    rows is forgotten after each commit of the branch, by `settle`.
     """
 
     def __init__(self, versions: Iterable[Version], problems: Iterable[FileProblem], files: Files,
@@ -38,7 +41,9 @@ class History:
         self._by_blob: dict[tuple[str, str], list[Version]] = {}
         self._by_place: dict[tuple[str, str], Version] = {}
         self._by_key: dict[Key, list[Version]] = {}
-        self._places: dict[int, str] = {}
+        self._by_path: dict[str, list[Version]] = {}
+        self._met: dict[int, str] = {}
+        self._met_at: dict[str, list[Version]] = {}
         self._seconds: dict[Key, set[str]] | None = None
         self._newest_read: tuple[str, str, Component | ComponentError] = (
             "", "", ComponentError("nothing was read yet"))
@@ -60,8 +65,18 @@ class History:
         return self._by_place.get((path, blob or ""))
 
     def place(self, version: Version) -> str:
-        """Where its bytes were met last."""
-        return self._places[id(version)]
+        """Where its bytes were met since the branch's last commit, stand, or were met first."""
+        return self._met.get(id(version)) or version.head_path or version.path
+
+    def newest_at(self, path: str, held: Version | None) -> Version | None:
+        """The newest version whose place is `path`; `held` is the one that stands there."""
+        found = [*self._by_path.get(path, ()), *self._met_at.get(path, ()), *filter(None, [held])]
+        return newest_of(each for each in found if self.place(each) == path)
+
+    def shown_for(self, version: Version) -> Version:
+        """Of the versions that tags make of the same bytes the one that stands for all."""
+        return max(self._by_blob[version.type, version.blob], key=lambda each: (
+            not each.is_moved, version_order(each.version, 0)))
 
     def is_purged(self, blob: str) -> bool:
         return blob in self._purged
@@ -107,6 +122,20 @@ class History:
                 if known.key != key:
                     self._let_second_in(known.key, change.commit)
 
+    def wait(self, key: Key, path: str) -> None:
+        """Note a file that declares a component which another file declares already."""
+        self._waiting().setdefault(key, set()).add(path)
+
+    def waiting(self, key: Key) -> set[str]:
+        return self._waiting().get(key, set())
+
+    def settle(self) -> None:
+        """Forget what only the rows and problems of a commit of the branch may say from now on."""
+        self._met, self._met_at, self.came_in = {}, {}, {}
+        if self._seconds:
+            known = ((key, paths & self.problems.keys()) for key, paths in self._seconds.items())
+            self._seconds = {key: paths for key, paths in known if paths}
+
     def record(self, path: str, blob: str, commit: Commit) -> list[Version]:
         """The versions of these bytes, recorded as of `commit` where they are new."""
         known = self.of_blob(path, blob)
@@ -124,7 +153,7 @@ class History:
             return None
         key = self.key_of(path, blob)
         if key and self._is_second(key, path, commit):
-            self._waiting().setdefault(key, set()).add(path)
+            self.wait(key, path)
         elif key:
             self.record(path, blob, commit)
         return key
@@ -138,11 +167,10 @@ class History:
 
     def _let_second_in(self, key: Key, commit: Commit) -> None:
         """The file that declared a component does so no more: another may have waited for it."""
-        for path in sorted(self._waiting().get(key, ())):
+        for path in sorted(self.waiting(key)):
             blob = self.files.blob_at(commit.id, path)
             if blob and self.key_of(path, blob) == key and not self._is_second(key, path, commit):
                 self.record(path, blob, self.commit_of(path, commit))
-                self._waiting()[key].discard(path)
                 return
 
     def _waiting(self) -> dict[Key, set[str]]:
@@ -163,13 +191,13 @@ class History:
                             != (stem == version.name) for version in known)
         component = self.read(path, blob) if is_other_name else None
         for version in known:
-            self._places[id(version)] = path
+            self._met[id(version)] = path
+            self._met_at.setdefault(path, []).append(version)
+            version.position = self._position
             if isinstance(component, Component):
                 version.warnings = (*component.warnings, *_of_tags(version.warnings))
-            if not version.is_tagged:
-                version.position = self._position
-                if version.path == path:
-                    version.last_commit = None
+            if not version.is_tagged and version.path == path:
+                version.last_commit = None
 
     def _add(self, component: Component, number: str, path: str, blob: str, commit: Commit, *,
              is_tagged: bool = False) -> Version:
@@ -195,7 +223,7 @@ class History:
         self.versions.append(version)
         self._by_blob.setdefault((version.type, version.blob), []).append(version)
         self._by_key.setdefault(version.key, []).append(version)
-        self._places[id(version)] = version.head_path or version.path
+        self._by_path.setdefault(version.path, []).append(version)
         if not version.is_tagged:
             self._by_place[version.path, version.blob] = version
         self._position = max(self._position, version.position)
@@ -214,8 +242,11 @@ class History:
 
     # --- tags -----------------------------------------------------------------------------------
 
-    def name(self, tag: Tag, files: Mapping[str, str]) -> None:
-        """Take a tag that is new or moved; `files` are path and blob at its commit."""
+    def name(self, tag: Tag, files: Mapping[str, str]) -> set[Key]:
+        """Take a tag that is new or moved; `files` are path and blob at its commit.
+
+        Gives the components that it names.
+        """
         self.unname([tag.name])
         done: set[Key] = set()
         for path, blob in sorted(files.items(), key=lambda item: (
@@ -224,6 +255,7 @@ class History:
             if key and key not in done:
                 done.add(key)
                 self._name(tag, path, blob)
+        return done
 
     def unname(self, names: Collection[str]) -> None:
         """Take tags off the versions that they named; the versions stay."""
@@ -250,8 +282,7 @@ class History:
             if is_same(field, tag.version):
                 version.tags = tuple(sorted({*version.tags, tag.name}))
             else:
-                problem = self._conflict(tag, version)
-                version.warnings = (*version.warnings, problem)
+                version.warnings = _in_order((*version.warnings, self._conflict(tag, version)))
             return
         self._give(tag, path, blob)
 
@@ -264,15 +295,26 @@ class History:
             self._promote(plain, tag, path)
             version = plain
         if version is None:
-            component = self.read(path, blob)
-            assert isinstance(component, Component), f"{path} declared a component"
-            version = self._add(component, tag.version, path, blob, tag.commit, is_tagged=True)
+            version = self._add_tagged(tag, path, blob, known[0] if known else None)
         version.tags = tuple(sorted({*version.tags, tag.name}))
+
+    def _add_tagged(self, tag: Tag, path: str, blob: str, same: Version | None) -> Version:
+        """One more version of bytes; `same` is one of them, whichever tag was read first."""
+        component = self.read(path, blob)
+        assert isinstance(component, Component), f"{path} declared a component"
+        version = self._add(component, tag.version, path, blob, tag.commit, is_tagged=True)
+        # Bytes that never stood on the branch have no place in its history.
+        version.position = same.position if same else 0
+        if same:
+            version.warnings = same.warnings
+        return version
 
     def _promote(self, plain: Version, tag: Tag, path: str) -> None:
         """Bytes that had no version yet get the tag's, and its commit."""
         plain.is_moved = self._is_taken(plain.key, tag.version)
         self._by_place.pop((plain.path, plain.blob), None)
+        self._by_path[plain.path].remove(plain)
+        self._by_path.setdefault(path, []).append(plain)
         plain.version, plain.is_tagged, plain.path = tag.version, True, path
         plain.commit = plain.last_commit = tag.commit.id
         plain.committed_at = tag.commit.committed_at
@@ -295,10 +337,21 @@ def is_same(one: str, other: str) -> bool:
     return one == other or (number_of(one) is not None and number_of(one) == number_of(other))
 
 
+def newest_of(versions: Iterable[Version]) -> Version | None:
+    """The one that came last; of the same bytes the one of the highest number."""
+    return max(versions, key=lambda version: (
+        version.position, version_order(version.version, 0)), default=None)
+
+
 def _tag_of(problem: Problem) -> str | None:
     """The tag that a warning is about."""
     found = _OF_TAG.match(problem.message) if problem.path == "version" else None
     return found[1] if found else None
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """What tags say comes last, by their names: no matter which one was read first."""
+    return tuple(sorted(problems, key=lambda problem: _tag_of(problem) or ""))
 
 
 def _of_tags(problems: Iterable[Problem]) -> list[Problem]:

@@ -240,8 +240,8 @@ def _grouped(connection: sa.Connection, is_use: sa.ColumnElement[bool], limit: i
         return (), 0
     places = [(*row[:3], row.last if row.current is None else row.current) for row in rows]
     newest = {key_of(entry): entry for entry in map(entry_of, connection.execute(
-        select_light(user_id).where(sa.tuple_(
-            *_COMPONENT, versions.c.position).in_(places))))}
+        select_light(user_id).where(sa.tuple_(*_COMPONENT, versions.c.position).in_(places))
+        .order_by(versions.c.is_latest)))}
     said = {row.version_id: Use(**{name: row._mapping[name] for name in _USE})
             for row in connection.execute(sa.select(
                 uses.c.version_id, *(uses.c[name] for name in _USE)).join(

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Mapping, Sequence
+from typing import Container, Mapping, Sequence
 
-from registry.commits import Commit, Fetched
+from registry.commits import Commit, Fetched, mainline
 from registry.errors import Problem
 from registry.git_store import GitStore
 from registry.head import Head
@@ -63,7 +63,7 @@ class Replay:
                 new = files.new_commits(read.head, known)
                 if not _goes_on(new, cursor.read, read):
                     self._journal.keep(cursor.read)
-                _take(history, files, read, new, cursor.read.head, self._source)
+                _take(history, files, read, new, cursor.read.head, known, self._source)
             _tell_missing(history, files, self._source, read)
             written = self._ledger.save(self._source, history, read.head, len(known) + len(new))
         self._move(read, new, len(known))
@@ -103,9 +103,10 @@ class Replay:
             known |= {commit.id for commit in parts[-1]}
         tagged = {commit for read in reads for commit in read.tags.values()}
         history = self._ledger.load_anew(self._source.id, files, known | tagged)
-        before = None
+        before, known = None, set()
         for read, new in zip(reads, parts):
-            _take(history, files, read, new, before, self._source)
+            _take(history, files, read, new, before, known, self._source)
+            known |= {commit.id for commit in new}
             before = read.head
         history.keep_rest()
         return history, [commit for new in parts for commit in new]
@@ -118,21 +119,36 @@ class Replay:
 
 
 def _take(history: History, files: Reader, read: Read, new: Sequence[Commit], before: str | None,
-          source: Source) -> None:
-    """The changes of new commits, each with the tags that name it, then all other tags."""
+          known: Container[str], source: Source) -> None:
+    """The changes of new commits, those of the branch each with all that it brought.
+
+    Tags of known commits come before them, those of other branches last.
+    """
     prefixes = folders(read.prefix, source.sub_paths)
     history.unname([name for name, commit in read.tags.items() if not commit])
     waiting = _tags(read, source.tag_prefix or "", files)
+    head = Head(history)
+    line = set(mainline({commit.id: commit for commit in new}, read.head))
+    named = [tag for commit in [*waiting] if commit in known for tag in waiting.pop(commit)]
+    _name(head, files, named, prefixes)
+    named = []
     for commit in new:
         for change in files.changes([commit], prefixes):
             history.apply(change)
-        for tag in waiting.pop(commit.id, ()):
-            history.name(tag, files.files(commit.id, prefixes))
-    others = [tag for tags in waiting.values() for tag in tags]
-    for tag in sorted(others, key=lambda tag: (tag.commit.time_s, tag.name)):
-        history.name(tag, files.files(tag.commit.id, prefixes))
-    Head(history).move(files.standing(read.head, before, prefixes), files.commit(read.head),
-                       before)
+        named += waiting.pop(commit.id, ())
+        if commit.id in line:
+            head.move(files.standing(commit.id, before, prefixes), commit, before)
+            _name(head, files, named, prefixes)
+            before, named = commit.id, []
+    if before != read.head:
+        head.move(files.standing(read.head, before, prefixes), files.commit(read.head), before)
+    _name(head, files, [tag for tags in waiting.values() for tag in tags], prefixes)
+    head.show()
+
+
+def _name(head: Head, files: Reader, tags: Sequence[Tag], prefixes: Sequence[str]) -> None:
+    for tag in sorted(tags, key=lambda tag: (tag.commit.time_s, tag.name)):
+        head.name(tag, files.files(tag.commit.id, prefixes))
 
 
 def _tags(read: Read, prefix: str, files: Reader) -> dict[str, list[Tag]]:

@@ -18,8 +18,9 @@ class Version:
     """One row of `versions`. `component`, without its document, is None if it was known before.
 
     Commit, path and bytes are those of the first sight and stay. `head_path` is the file at the
-    head that holds the component, of its newest good version alone. `is_tagged`: the version
-    comes from a tag, not from the file. `readme` None: it stays as it is.
+    head that holds the component, of its newest good version alone. `position` is when its bytes
+    came onto the branch last, 0: never; versions that tags make of the same bytes share it.
+    `is_tagged`: the version comes from a tag, not from the file. `readme` None: it stays as it is.
     """
 
     id: int | None = None
