@@ -11,7 +11,8 @@ MODULES = sorted(path for package in ("registry", "runner")
 GATEWAYS = {  # each outside library, and the only modules that may import it
     "whoosh": {"registry.segments"},
     "rapidfuzz": {"registry.spelling"},
-    "dulwich": {"registry.git_store"},
+    "dulwich": {"registry.git_objects", "registry.git_origin", "registry.git_snapshot",
+                "registry.git_packs", "registry.git_store"},
     "cryptography": {"registry.signing"},
     "github": {"registry.github_api"},
     "docker": {"runner.docker_driver", "runner.image_builder"},

@@ -1,0 +1,82 @@
+"""One open repository of Git: its commits, trees and blobs in our words. Uses dulwich."""
+from __future__ import annotations
+
+import contextlib
+import re
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Iterator
+
+from dulwich import errors as git_errors
+from dulwich.file import FileLocked
+from dulwich.objects import Commit as GitCommit
+from dulwich.objects import ObjectID, Tree, parse_tree
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
+
+from registry.commits import Commit, ReadTree, TreeEntries, entry_at
+from registry.errors import NotFoundError, RegistryError
+
+CACHED_TREES = 64
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
+_DAMAGE = (KeyError, ValueError, AssertionError, EOFError, zlib.error, FileLocked,
+           UnsupportedExtension, UnsupportedVersion, git_errors.NotGitRepository,
+           git_errors.FileFormatException, git_errors.ChecksumMismatch,
+           git_errors.WrongObjectException, git_errors.HookError)
+
+
+@contextlib.contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise RegistryError(f"The repository {path} cannot be read ({type(error).__name__}: "
+                            f"{str(error)[:200]}). Check it with `git -C {path} fsck`.") from error
+
+
+def find_commit(repo: Repo, commit: str) -> Commit | None:
+    """With all its parents, be they here or not; None where it is not here itself."""
+    if not _COMMIT_ID.fullmatch(commit):
+        return None
+    try:
+        found = repo.object_store[ObjectID(commit.encode())]
+    except KeyError:
+        return None
+    return Commit(id=commit, parents=tuple(parent.decode() for parent in found.parents),
+                  tree=found.tree, time_s=found.commit_time) \
+        if isinstance(found, GitCommit) else None
+
+
+def commit_of(repo: Repo, commit: str) -> Commit:
+    """With those of its parents that are here; raises NotFoundError."""
+    found = find_commit(repo, commit)
+    if found is None:
+        raise NotFoundError(f"There is no commit {commit[:40]}.")
+    here = [id for id in found.parents if ObjectID(id.encode()) in repo.object_store]
+    return found.among(here)
+
+
+def blob_of(repo: Repo, blob: str) -> bytes:
+    try:
+        return repo.object_store.get_raw(ObjectID(blob.encode()))[1]
+    except KeyError as error:
+        raise NotFoundError(f"There is no file content {blob}.") from error
+
+
+def tree_reader(repo: Repo) -> ReadTree:
+    """Reads trees and remembers some: a history names the same ones again and again."""
+    @lru_cache(maxsize=CACHED_TREES)
+    def read(tree: bytes | None) -> TreeEntries:
+        if tree is None:
+            return {}
+        kind, content = repo.object_store.get_raw(ObjectID(tree))
+        if kind != Tree.type_num:
+            raise ValueError(f"{tree.decode()} is no tree")
+        return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)}
+    return read
+
+
+def entry_of(repo: Repo, commit: str, path: str) -> tuple[int, str]:
+    """Mode and id of what stands at `path` in a commit; raises NotFoundError for the commit."""
+    mode, id = entry_at(tree_reader(repo), commit_of(repo, commit).tree, path)
+    return mode, id.decode()
