@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping
 from flask import Flask, Response, jsonify, request, send_file
 from werkzeug.exceptions import HTTPException
 
-from runner import metrics, outcome
+from runner import metrics, outcome, receipt
 from runner.artifacts import LogRecord, iter_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.job_store import Job
@@ -135,6 +135,10 @@ def _add_file_routes(app: Flask, worker: Worker) -> None:
     def task_metrics(job_id: str, attempt: int, role: str, index: int) -> Response:
         _check_task(worker, job_id, attempt, role, index)
         return jsonify(samples=metrics.read(worker.folders.metrics(job_id, attempt, role, index)))
+
+    @app.get(f"/jobs/<job_id>/attempts/{ATTEMPT}/receipt")
+    def attempt_receipt(job_id: str, attempt: int) -> Response:
+        return jsonify(receipt.read(worker.folders, worker.store.get(job_id).id, attempt))
 
     @app.get("/jobs/<job_id>/artifacts")
     def artifacts(job_id: str) -> Response:

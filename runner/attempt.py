@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
-from runner import outcome
+from runner import outcome, receipt
 from runner import spec as states
 from runner.artifacts import JobFolders, TaskLog
 from runner.config import Settings
-from runner.devices import Machine
+from runner.devices import Machine, gpu_driver
 from runner.docker_driver import Bind, Container, DockerDriver, LaunchSpec
 from runner.environment import environment
 from runner.errors import EngineError, RunnerError
@@ -121,6 +121,7 @@ class Attempt:
         if decision is None:
             raise RunnerError("All tasks have ended, but no rule says how the job did.")
         self._decide(decision)
+        self._leave_receipt(decision)
         self._clean()
         return decision
 
@@ -335,6 +336,15 @@ class Attempt:
                 log.warning("stopping %s: %s", task.name, error)
                 if self._detached.wait(ENGINE_RETRY_S):
                     return
+
+    def _leave_receipt(self, decision: Decision) -> None:
+        """Once, when all has ended; a kill before it comes back here."""
+        shop, where = self.shop, (self.job.id, self.number)
+        receipt.leave(shop.folders, *where, receipt.write_out(
+            shop.folders, self.job.spec, *where, placement=self.placement, machine=shop.machine,
+            started_at=shop.store.attempt(*where)["started_at"], decision=decision,
+            versions={**shop.driver.versions(), "gpu_driver": gpu_driver()},
+            tasks=[dict(row) for row in shop.store.tasks(*where)]))
 
     def _clean(self) -> None:
         """Leave nothing behind but logs and output; repeated after a kill, it does no harm."""

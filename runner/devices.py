@@ -145,3 +145,15 @@ def _gpu(index: int) -> Gpu:
     return Gpu(index=index, uuid=pynvml.nvmlDeviceGetUUID(handle),
                model=pynvml.nvmlDeviceGetName(handle),
                memory_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).total // 2**20)
+
+
+def gpu_driver() -> str | None:
+    """The version of the NVIDIA driver; None where there is none."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    try:
+        return pynvml.nvmlSystemGetDriverVersion()
+    finally:
+        pynvml.nvmlShutdown()

@@ -101,6 +101,12 @@ class DockerDriver:
         with _translated("Asking Docker"):
             return self._api.info()
 
+    def versions(self) -> dict[str, str]:
+        """Of Docker and the kernel below it, and how this drives containers' limits."""
+        found = self.info()
+        return {"docker": found["ServerVersion"], "kernel": found["KernelVersion"],
+                "cgroups": found.get("CgroupVersion") or "1"}
+
     # -- images -------------------------------------------------------------------------------
 
     def image(self, uri: str) -> tuple[str, str] | None:

@@ -1,0 +1,94 @@
+"""What an attempt truly ran with and how it ended: one JSON file that stays with the job."""
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from runner import metrics
+from runner.artifacts import JobFolders
+from runner.devices import Machine
+from runner.errors import NotFoundError
+from runner.outcome import Decision
+from runner.scheduler import Placement
+from runner.spec import JobSpec
+
+FORMAT = 1
+
+
+def leave(folders: JobFolders, job_id: str, attempt: int, content: Mapping[str, Any]) -> None:
+    """Write a receipt, once: one that is there stays, so that a kill in between changes nothing."""
+    path = _path(folders, job_id, attempt)
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new")
+    aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    os.replace(aside, path)
+
+
+def read(folders: JobFolders, job_id: str, attempt: int) -> dict[str, Any]:
+    """The receipt of an attempt that has ended; raises NotFoundError."""
+    try:
+        return json.loads(_path(folders, job_id, attempt).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        raise NotFoundError(f"Attempt {attempt} of job {job_id} has left no receipt. One is written "
+                            "when an attempt ends.") from None
+
+
+def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
+              started_at: str | None, placement: Placement, machine: Machine,
+              versions: Mapping[str, str | None], tasks: Sequence[Mapping[str, Any]],
+              decision: Decision) -> dict[str, Any]:
+    """The content of a receipt: `spec` with everything pinned, `tasks` as the store has them.
+
+    `versions` are those of engine, kernel and GPU driver, as far as they are known.
+
+    Times are as the store writes them, durations in seconds, memory in bytes; None: not measured.
+    """
+    ends = [task["finished_at"] for task in tasks if task["finished_at"]]
+    finished_at = max(ends, default=None)
+    return {
+        "format": FORMAT, "job": job_id, "attempt": attempt, "state": decision.state,
+        "cause": decision.cause, "reason": decision.reason,
+        "started_at": started_at, "finished_at": finished_at,
+        "wall_s": _seconds(started_at, finished_at),
+        "machine": {"cpus": machine.cpus, "memory_mb": machine.memory_mb, **versions},
+        "tasks": [_task(folders, job_id, attempt, task, placement, machine) for task in tasks],
+        "spec": spec.as_json(),
+    }
+
+
+def _task(folders: JobFolders, job_id: str, attempt: int, task: Mapping[str, Any],
+          placement: Placement, machine: Machine) -> dict[str, Any]:
+    where = (task["role"], task["idx"])
+    samples = metrics.read(folders.metrics(job_id, attempt, *where))
+    given = placement.task(*where).gpus
+    return {
+        "role": task["role"], "index": task["idx"], "state": task["state"],
+        "exit_code": task["exit_code"], "exit_text": task["exit_text"],
+        "oom_killed": bool(task["oom_killed"]), "started_at": task["started_at"],
+        "finished_at": task["finished_at"],
+        "wall_s": _seconds(task["started_at"], task["finished_at"]),
+        "cpu_s": samples[-1]["cpu_s"] if samples else None,
+        "peak_memory": samples[-1]["peak_memory"] if samples else None,
+        "gpus": [{**asdict(gpu), "peak_memory": _peak(samples, gpu.uuid)}
+                 for gpu in machine.gpus if gpu.uuid in given]}
+
+
+def _peak(samples: Sequence[Mapping[str, Any]], uuid: str) -> int | None:
+    return max((gpu["memory"] for sample in samples for gpu in sample["gpus"]
+                if gpu["uuid"] == uuid), default=None)
+
+
+def _seconds(begin: str | None, end: str | None) -> float | None:
+    if not (begin and end):
+        return None
+    return round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
+
+
+def _path(folders: JobFolders, job_id: str, attempt: int) -> Path:
+    return folders.root / job_id / str(attempt) / "receipt.json"
