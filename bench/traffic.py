@@ -27,6 +27,7 @@ from registry import db, home, lock, server
 from registry.catalog import Catalog
 from registry.config import Settings
 from registry.search import SearchIndex
+from registry.sources import Sources
 from registry.supervisor import Program, Supervisor
 from registry.sync import Sync
 from tests.functional.product import free_port
@@ -86,7 +87,7 @@ def served(folder: Path, generator: Generator) -> Iterator[Settings]:
 def sync_once(settings: Settings, repository: Path) -> None:
     engine = db.create_engine(settings.database_url)
     catalog = Catalog(engine, settings.git_dir)
-    catalog.add_source(str(repository), name="generated", owner_id=None)
+    Sources(engine).add_folder(str(repository), name="generated", owner_id=None)
     Sync(engine, catalog, SearchIndex(settings.search_dir)).run_once()
     engine.dispose()
 

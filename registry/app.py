@@ -22,6 +22,7 @@ from registry.runner_client import RunnerClient
 from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
+from registry.sources import Sources
 from registry.views import (
     api_docs,
     api_openpai,
@@ -76,12 +77,12 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
 def services_of(found: Settings) -> Services:
     """What the views speak to, for one home."""
     engine = db.create_engine(found.database_url)
-    catalog = Catalog(engine, found.git_dir)
+    catalog, sources = Catalog(engine, found.git_dir), Sources(engine)
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
         search=SearchIndex(found.search_dir, PlainSearch(engine)),
-        shelves=Shelves(catalog, found.home / "shelves"),
+        shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),
         relations=Relations(engine, catalog), runs=Runs(engine, catalog),
         runner=RunnerClient(found.runner_url, found.runner_token))

@@ -1,10 +1,8 @@
-"""The catalog: every known version of every component, and the sources they come from."""
+"""The catalog: every known version of every component."""
 from __future__ import annotations
 
 import difflib
-import re
 import shutil
-from datetime import UTC, datetime
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, Collection, Mapping, Sequence
@@ -13,21 +11,17 @@ import sqlalchemy as sa
 
 from registry import visibility
 from registry.choice import Choice, Purged
-from registry.db import file_problems, purges, search_outbox, sources, versions
-from registry.entry import Entry, entry_of, newest_first, problems_of, select_entries
-from registry.errors import ConflictError, InvalidInputError, NotFoundError
+from registry.db import purges, sources, versions
+from registry.entry import Entry, entry_of, newest_first, select_entries
+from registry.errors import NotFoundError
 from registry.git_store import GitStore
 from registry.reference import Reference
-from registry.source import LOCAL, Source, check_tag_prefix, checked_sub_paths
-from registry.versions import FileProblem
 
 MAX_COMPARED, MAX_ALIKE = 40, 100
-_SOURCE_NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Catalog:
-    """Reads for everyone, and the few writes that are no sync. Safe in several threads.
+    """Reads for everyone; only a sync writes. Safe in several threads.
 
     `user_id` is who reads; None is a visitor.
     """
@@ -85,96 +79,7 @@ class Catalog:
                 .order_by(versions.c.committed_at.desc(), versions.c.id.desc()).limit(limit))
             return [entry_of(row) for row in rows]
 
-    # --- sources --------------------------------------------------------------------------------
-
-    def sources(self, *, user_id: int | None = None) -> list[Source]:
-        """Every source that the user may see, by name."""
-        return self._sources(visibility.is_visible(user_id))
-
-    def all_sources(self) -> list[Source]:
-        """Every source, whoever may see it; for the sync alone."""
-        return self._sources()
-
-    def source(self, name: str, *, user_id: int | None = None) -> Source:
-        """Raises NotFoundError with the nearest names."""
-        found = {source.name: source for source in self.sources(user_id=user_id)}
-        if name not in found:
-            raise NotFoundError(f"There is no source {name}.",
-                                difflib.get_close_matches(name, found))
-        return found[name]
-
-    def add_source(self, location: str, *, name: str | None, owner_id: int | None,
-                   sub_paths: Sequence[str] = (), tag_prefix: str | None = None) -> Source:
-        """Have a folder indexed: one in a Git working tree, a bare repository, or a plain one.
-
-        `name` None: the folder's own. `owner_id` None: the bundled source. `sub_paths` empty:
-        components are looked for everywhere. `tag_prefix` None: tags are not read. Raises
-        InvalidInputError for what cannot be, ConflictError for a place or name that is taken.
-        """
-        folder = _folder(location)
-        sub_paths = checked_sub_paths(sub_paths)
-        check_tag_prefix(tag_prefix)
-        name = name or _SOURCE_NAME_BREAKS.sub("-", folder.name.removesuffix(".git")).strip("-.")
-        if not _SOURCE_NAME.fullmatch(name):
-            raise InvalidInputError(
-                "A source's name has letters, digits, `.`, `_` and `-`, begins with a letter or "
-                f"digit and is at most 100 long; `{name[:100]}` is not such a name.")
-        for source in self._sources():
-            if source.name == name or source.location == str(folder):
-                raise ConflictError(f"There is already the source {source.name} for "
-                                    f"{source.location}. Choose another name, or remove that one.")
-        now = _now()
-        row = {"name": name, "kind": LOCAL, "location": str(folder), "owner_id": owner_id,
-               "commits": 0, "created_at": now, "sync_requested_at": now,
-               "sub_paths": list(sub_paths), "tag_prefix": tag_prefix}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(sources.insert().values(row))
-        except sa.exc.IntegrityError as error:
-            raise ConflictError(f"There is already a source {name}. Choose another.") from error
-        return self.source(name)
-
-    def remove_source(self, name: str) -> None:
-        """Forget a source and all its versions; its origin stays as it is. Raises NotFoundError."""
-        source = self.source(name)
-        with self._engine.begin() as connection:
-            gone = sa.select(versions.c.type, versions.c.name, versions.c.source_id).where(
-                versions.c.source_id == source.id).distinct()
-            connection.execute(search_outbox.insert().from_select(
-                ["type", "name", "source_id"], gone))
-            connection.execute(sources.delete().where(sources.c.id == source.id))
-
-    def request_sync(self, name: str) -> None:
-        """Have a source synced now instead of at its turn; raises NotFoundError."""
-        source = self.source(name)
-        with self._engine.begin() as connection:
-            connection.execute(sources.update().where(sources.c.id == source.id)
-                               .values(sync_requested_at=_now()))
-
-    def requested(self) -> list[str]:
-        """The names of the sources that someone wants synced now."""
-        with self._engine.connect() as connection:
-            return list(connection.scalars(sa.select(sources.c.name).where(
-                sources.c.sync_requested_at.is_not(None))))
-
-    def problems(self, source_id: int) -> list[FileProblem]:
-        """Every file at the head of a source that is not in the catalog, and why."""
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(file_problems).where(
-                file_problems.c.source_id == source_id).order_by(file_problems.c.path))
-            return [FileProblem(path=row.path, commit=row.commit,
-                                problems=problems_of(row.problems)) for row in rows]
-
-    def warnings(self, source_id: int) -> list[FileProblem]:
-        """Every component at the head of a source that could be better written, and how."""
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(
-                versions.c.head_path, versions.c.commit, versions.c.warnings).where(
-                    versions.c.source_id == source_id,
-                    versions.c.head_path.is_not(None)).order_by(versions.c.head_path))
-            return [FileProblem(path=row.head_path, commit=row.commit,
-                                problems=problems_of(row.warnings))
-                    for row in rows if row.warnings]
+    # --- stores ---------------------------------------------------------------------------------
 
     def store(self, source_id: int) -> GitStore:
         return GitStore(self._git_dir / f"{source_id}.git")
@@ -186,12 +91,6 @@ class Catalog:
             shutil.rmtree(path, ignore_errors=True)
 
     # --- finding --------------------------------------------------------------------------------
-
-    def _sources(self, *conditions: sa.ColumnElement[bool]) -> list[Source]:
-        with self._engine.connect() as connection:
-            rows = connection.execute(
-                _select_sources().where(*conditions).order_by(sources.c.name))
-            return [_source(row) for row in rows]
 
     def _entries(self, user_id: int | None, *conditions: sa.ColumnElement[bool]) -> list[Entry]:
         with self._engine.connect() as connection:
@@ -244,33 +143,5 @@ def _closest(name: str, names: Sequence[str]) -> list[str]:
     return difflib.get_close_matches(name, alike, n=5, cutoff=0.6)
 
 
-def _select_sources() -> sa.Select[Any]:
-    components = sa.select(sa.func.count()).where(
-        versions.c.source_id == sources.c.id, versions.c.is_latest, versions.c.is_present)
-    problems = sa.select(sa.func.count()).where(file_problems.c.source_id == sources.c.id)
-    return sa.select(sources, components.scalar_subquery().label("components"),
-                     problems.scalar_subquery().label("problems"))
-
-
-def _source(row: sa.Row[Any]) -> Source:
-    return Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
-
-
 def _equal(column: sa.Column[Any], *values: str | None) -> list[sa.ColumnElement[bool]]:
     return [column == value for value in values if value]
-
-
-def _folder(location: str) -> Path:
-    try:
-        folder = Path(location).expanduser().absolute()
-        is_folder = folder.is_dir()
-    except (ValueError, RuntimeError, OSError):
-        is_folder = False
-    if not is_folder:
-        raise InvalidInputError(f"There is no folder {location[:500]!r} on this machine that can "
-                                "be read. Give the path of a Git repository or of a folder.")
-    return folder
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from registry import db
 from registry.accounts import Accounts
-from registry.catalog import Catalog
 from registry.config import Settings
 from registry.errors import InvalidInputError, RegistryError
+from registry.sources import Sources
 
 BUNDLED = "bundled"
 IMPORTED = "imported.json"  # the manifest of the dump that the home was made from
@@ -41,22 +41,21 @@ def prepare(settings: Settings) -> str | None:
     engine = db.create_engine(settings.database_url)
     db.upgrade(engine)
     password = Accounts(engine).ensure_admin()
-    catalog = Catalog(engine, settings.git_dir)
-    if not ((settings.home / IMPORTED).exists() and catalog.all_sources()):
-        _add_bundled(catalog, settings.marketplace_dir)
+    sources = Sources(engine)
+    if not ((settings.home / IMPORTED).exists() and sources.all()):
+        _add_bundled(sources, settings.marketplace_dir)
     engine.dispose()
     return password
 
 
-def _add_bundled(catalog: Catalog, folder: Path) -> None:
+def _add_bundled(sources: Sources, folder: Path) -> None:
     """Index the marketplace that came with this program; one that has moved is indexed anew."""
-    sources = {source.name: Path(source.location) for source in catalog.sources()}
-    if folder in sources.values() or (
-            BUNDLED in sources and sources[BUNDLED].is_dir()):
+    known = {source.name: Path(source.location) for source in sources.visible()}
+    if folder in known.values() or (BUNDLED in known and known[BUNDLED].is_dir()):
         return
-    if BUNDLED in sources:
-        catalog.remove_source(BUNDLED)
-    catalog.add_source(str(folder), name=BUNDLED, owner_id=None)
+    if BUNDLED in known:
+        sources.remove(BUNDLED)
+    sources.add_folder(str(folder), name=BUNDLED, owner_id=None)
 
 
 def _check_socket(settings: Settings) -> None:

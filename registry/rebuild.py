@@ -12,6 +12,7 @@ from registry.db import marks, purges, sources
 from registry.fingerprint import fingerprint
 from registry.ledger import Ledger
 from registry.replay import Replay
+from registry.sources import Sources
 
 
 class Fingerprints:
@@ -33,7 +34,7 @@ class Fingerprints:
             db.upgrade(aside)
             _copy_settings(self._engine, aside)
             ledger = Ledger(aside)
-            for source in sorted(self._catalog.all_sources(), key=lambda source: -source.id):
+            for source in sorted(Sources(self._engine).all(), key=lambda source: -source.id):
                 Replay(source, self._catalog.store(source.id), ledger).repeat()
             with aside.connect() as connection:
                 found = fingerprint(connection)

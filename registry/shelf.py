@@ -15,6 +15,7 @@ from registry.component import Component, parse
 from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError, Problem
 from registry.git_store import GitStore
 from registry.source import Source
+from registry.sources import Sources
 
 SUFFIX = "-shelf"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -38,8 +39,9 @@ class Published:
 class Shelves:
     """Takes components in and never changes what it took. Safe in several processes."""
 
-    def __init__(self, catalog: Catalog, folder: Path) -> None:
+    def __init__(self, catalog: Catalog, sources: Sources, folder: Path) -> None:
         self._catalog = catalog
+        self._sources = sources
         self._folder = folder
 
     def publish(self, user: User, text: str | bytes) -> Published:
@@ -60,9 +62,9 @@ class Shelves:
             published = self._published(component, name, known) \
                 or self._commit(store, component, user, name, is_first=not known)
             if source is None:
-                self._catalog.add_source(str(store.path), name=name, owner_id=user.id)
+                self._sources.add_folder(str(store.path), name=name, owner_id=user.id)
             else:
-                self._catalog.request_sync(name)
+                self._sources.request_sync(name)
         return published
 
     def _published(self, component: Component, name: str,
@@ -110,7 +112,7 @@ class Shelves:
     def _source(self, name: str, store: GitStore, user: User) -> Source | None:
         """The shelf as the catalog has it; None: it has none yet."""
         try:
-            found = self._catalog.source(name, user_id=user.id)
+            found = self._sources.get(name, user_id=user.id)
         except NotFoundError:
             return None
         if found.location != str(store.path):

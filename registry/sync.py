@@ -25,6 +25,7 @@ from registry.outbox import Outbox
 from registry.replay import Replay
 from registry.search import SearchIndex
 from registry.source import FolderFile, Source, find_place, folder_files, in_folder_of_type
+from registry.sources import Sources
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
@@ -67,6 +68,7 @@ class Sync:
 
     def __init__(self, engine: sa.Engine, catalog: Catalog, index: SearchIndex) -> None:
         self._catalog = catalog
+        self._sources = Sources(engine)
         self._ledger = Ledger(engine)
         self._outbox = Outbox(engine, index)
         self._index = index
@@ -74,7 +76,7 @@ class Sync:
 
     def run_once(self, names: Collection[str] | None = None) -> list[SyncReport]:
         """Sync the named sources, None: all of them, then the index. Nothing of a source raises."""
-        sources = self._catalog.all_sources()
+        sources = self._sources.all()
         reports = [self._sync(source) for source in sources
                    if names is None or source.name in names]
         self._catalog.remove_stores_but({source.id for source in sources})
@@ -83,7 +85,7 @@ class Sync:
 
     def run_requested(self) -> list[SyncReport]:
         """Sync what someone asked for, take out what was removed, mend a deleted index."""
-        names = self._catalog.requested()
+        names = self._sources.requested()
         if not names and self._outbox.is_empty() and self._index.is_sound():
             return []
         return self.run_once(names)

@@ -25,7 +25,7 @@ api = Api("api_sources", API_PREFIX)
 def list_sources() -> dict[str, Any]:
     """Every source and how its last sync went."""
     user = auth.required_user()
-    found = services().catalog.sources(user_id=user.id)
+    found = services().sources.visible(user_id=user.id)
     return {"sources": [source_json(source) for source in found]}
 
 
@@ -41,14 +41,14 @@ def create_source(body: models.NewSource) -> dict[str, Any]:
 @api.route("DELETE", "/sources/<name>", status=204, errors=(403, 404))
 def remove_source(name: str) -> None:
     """Take a source and its components out of the catalog; for its owner or an admin."""
-    services().catalog.remove_source(owned_source(auth.required_user(), name).name)
+    services().sources.remove(owned_source(auth.required_user(), name).name)
 
 
 @api.route("POST", "/sources/<name>/sync", status=202, errors=(404,))
 def sync_source(name: str) -> dict[str, Any]:
     """Ask for a sync now; it begins within a second."""
     source = visible_source(auth.required_user(), name)
-    services().catalog.request_sync(source.name)
+    services().sources.request_sync(source.name)
     return {}
 
 
@@ -56,9 +56,9 @@ def sync_source(name: str) -> dict[str, Any]:
 def list_problems(name: str) -> dict[str, Any]:
     """The files of a source that are no valid components; for its owner or an admin."""
     source = owned_source(auth.required_user(), name)
-    catalog = services().catalog
-    return {"problems": list(map(_file_json, catalog.problems(source.id))),
-            "warnings": list(map(_file_json, catalog.warnings(source.id)))}
+    sources = services().sources
+    return {"problems": list(map(_file_json, sources.problems(source.id))),
+            "warnings": list(map(_file_json, sources.warnings(source.id)))}
 
 
 @api.route("GET", "/catalog/hash", result=models.CatalogHash, errors=(403,))

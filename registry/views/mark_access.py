@@ -45,7 +45,7 @@ def may_mark(entry: Entry) -> bool:
     user = auth.current_user()
     if user is None:
         return False
-    return user.is_admin or user.id == services().catalog.source(
+    return user.is_admin or user.id == services().sources.get(
         entry.source, user_id=user.id).owner_id
 
 

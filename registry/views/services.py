@@ -18,6 +18,7 @@ from registry.runner_client import RunnerClient
 from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
+from registry.sources import Sources
 
 EXTENSION = "paishare"
 
@@ -35,6 +36,7 @@ class Services:
     marks: Marks
     search: SearchIndex
     shelves: Shelves
+    sources: Sources
     recommendation: Recommendation
     relations: Relations
     runner: RunnerClient

@@ -5,15 +5,15 @@ from datetime import datetime
 from typing import Any, Sequence
 
 from registry.accounts import User
-from registry.catalog import Source
 from registry.errors import ForbiddenError, InvalidInputError, NotFoundError
+from registry.sources import Source
 from registry.views.services import services
 from registry.views.text import iso
 
 
 def visible_source(user: User, name: str) -> Source:
     """The source, where the user may see it; else NotFoundError."""
-    return services().catalog.source(name, user_id=user.id)
+    return services().sources.get(name, user_id=user.id)
 
 
 def owned_source(user: User, name: str) -> Source:
@@ -30,7 +30,7 @@ def add_source(user: User, location: str, name: str | None, *, sub_paths: Sequen
     if not location.startswith(("/", "~")):
         raise InvalidInputError("Give the whole path of a folder on the server, such as "
                                 f"/srv/components; {location[:200]!r} does not begin with /.")
-    return services().catalog.add_source(location, name=name or None, owner_id=user.id,
+    return services().sources.add_folder(location, name=name or None, owner_id=user.id,
                                          sub_paths=sub_paths, tag_prefix=tag_prefix)
 
 
@@ -45,7 +45,7 @@ def source_json(source: Source) -> dict[str, Any]:
 
 def last_sync() -> datetime | None:
     """When any source was last synced."""
-    moments = [source.synced_at for source in services().catalog.sources() if source.synced_at]
+    moments = [source.synced_at for source in services().sources.visible() if source.synced_at]
     return max(moments, default=None)
 
 

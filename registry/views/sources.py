@@ -36,26 +36,26 @@ def add() -> ResponseReturnValue:
 
 @blueprint.post("/<name>/sync")
 def sync(name: str) -> ResponseReturnValue:
-    services().catalog.request_sync(visible_source(auth.required_user(), name).name)
+    services().sources.request_sync(visible_source(auth.required_user(), name).name)
     flash(f"A sync of {name} begins now. Reload to see what it found.")
     return redirect(url_for("sources.index"), 303)
 
 
 @blueprint.post("/<name>/remove")
 def remove(name: str) -> ResponseReturnValue:
-    services().catalog.remove_source(owned_source(auth.required_user(), name).name)
+    services().sources.remove(owned_source(auth.required_user(), name).name)
     flash(f"{name} and its components are out of the catalog. The repository is as it was.")
     return redirect(url_for("sources.index"), 303)
 
 
 def _page(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
     """Every source; the problems in its files for its owner and admins alone."""
-    user, catalog = auth.required_user(), services().catalog
+    user, known = auth.required_user(), services().sources
     rows = []
-    for source in catalog.sources(user_id=user.id):
+    for source in known.visible(user_id=user.id):
         is_owner = user.is_admin or source.owner_id == user.id
         rows.append({**source_json(source), "is_owner": is_owner,
-                     "files": catalog.problems(source.id) if is_owner else [],
-                     "warned": catalog.warnings(source.id) if is_owner else []})
+                     "files": known.problems(source.id) if is_owner else [],
+                     "warned": known.warnings(source.id) if is_owner else []})
     return render_template("sources/index.html", sources=rows, wrong=wrong, given=given,
                            has_tags="has_tags" in request.form)

@@ -16,6 +16,7 @@ from registry.app import create_app
 from registry.catalog import Catalog
 from registry.config import Settings
 from registry.search import SearchIndex
+from registry.sources import Sources
 from registry.sync import Sync
 from registry.views.api_docs import APIS, openapi
 from tests.fakes.fake_runner import FakeRunner
@@ -86,7 +87,7 @@ def write_home(home: Path, *commits: dict[str, str], database_url: str = "") -> 
     ann = accounts.create_user("ann", PASSWORD)
     accounts.create_user("bob", PASSWORD)
     catalog = Catalog(engine, found.git_dir)
-    catalog.add_source(str(home.parent / "examples"), name="examples", owner_id=ann.id)
+    Sources(engine).add_folder(str(home.parent / "examples"), name="examples", owner_id=ann.id)
     Sync(engine, catalog, SearchIndex(found.search_dir)).run_once()
     engine.dispose()
 

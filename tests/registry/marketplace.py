@@ -7,6 +7,7 @@ from registry import db
 from registry.catalog import Catalog
 from registry.search import SearchIndex
 from registry.source import Source
+from registry.sources import Sources
 from registry.sync import Sync, SyncReport
 
 
@@ -18,6 +19,7 @@ class Marketplace:
         self.engine = db.create_engine(database_url or f"sqlite:///{home}/registry.db")
         db.upgrade(self.engine)
         self.catalog = Catalog(self.engine, home / "git")
+        self.sources = Sources(self.engine)
         self.index = SearchIndex(home / "search")
         self.restart()
 
@@ -26,7 +28,7 @@ class Marketplace:
         self.sync = Sync(self.engine, self.catalog, SearchIndex(self.home / "search"))
 
     def add(self, location: Path, name: str | None = None) -> Source:
-        return self.catalog.add_source(str(location), name=name, owner_id=None)
+        return self.sources.add_folder(str(location), name=name, owner_id=None)
 
     def run(self) -> SyncReport:
         """Sync the only source, which must go well."""
@@ -46,11 +48,11 @@ class Marketplace:
         """All versions and problems, without what differs from run to run."""
         known = [(entry.source, entry.type, entry.name, entry.version, entry.commit, entry.path,
                   entry.blob, entry.files_commit, entry.text, entry.is_latest, entry.is_present)
-                 for source in self.catalog.sources()
+                 for source in self.sources.visible()
                  for entry in self.catalog._entries(None, db.versions.c.source_id == source.id)]
         return sorted(known) + [(problem.path, problem.commit, problem.problems)
-                                for source in self.catalog.sources()
-                                for problem in self.catalog.problems(source.id)]
+                                for source in self.sources.visible()
+                                for problem in self.sources.problems(source.id)]
 
     def close(self) -> None:
         self.engine.dispose()

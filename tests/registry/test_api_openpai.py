@@ -132,13 +132,13 @@ def test_a_list_has_also_what_has_no_latest_version_yet(web, ann):
 
 
 def test_what_went_since_the_index_was_made_is_left_out(web, ann):
-    web.services.catalog.remove_source("examples")
+    web.services.sources.remove("examples")
     assert ann.get("/template", query="hello").json["items"] == []
 
 
 def test_a_name_that_several_sources_have_is_told_apart(web, tmp_path):
     write_repository(tmp_path / "more", {"data/points.yaml": POINTS.replace("Three", "Four")})
-    web.services.catalog.add_source(str(tmp_path / "more"), name="more", owner_id=None)
+    web.services.sources.add_folder(str(tmp_path / "more"), name="more", owner_id=None)
     web.sync()
     client = Client(web)
     answer = client.get("/template/data/points")

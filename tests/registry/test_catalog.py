@@ -141,7 +141,7 @@ def test_a_component_with_nothing_but_prereleases_is_listed_and_has_no_latest(ma
 # --- sources ------------------------------------------------------------------------------------
 
 def test_a_source_is_known_with_what_it_holds(shared):
-    one, two = shared.catalog.sources()
+    one, two = shared.sources.visible()
     assert (one.name, one.kind, one.components, one.problems) == ("one", "local", 3, 0)
     assert (two.name, two.components, two.owner_id, two.sync_error) == ("two", 2, None, None)
     assert len(one.head) == 40 and one.sync_requested_at is None
@@ -151,7 +151,7 @@ def test_a_source_is_named_after_its_folder(market, tmp_path):
     (tmp_path / "my jobs (2).git").mkdir()
     source = market.add(tmp_path / "my jobs (2).git")
     assert source.name == "my-jobs-2" and source.head is None
-    assert market.catalog.requested() == ["my-jobs-2"]
+    assert market.sources.requested() == ["my-jobs-2"]
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "-x", "ü", "x" * 101, "a:b"])
@@ -166,7 +166,7 @@ def test_a_place_that_is_no_folder_is_refused(market, location, tmp_path, monkey
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     with pytest.raises(InvalidInputError, match="no folder"):
-        market.catalog.add_source(location or "nothing", name=None, owner_id=None)
+        market.sources.add_folder(location or "nothing", name=None, owner_id=None)
 
 
 def test_a_place_or_name_that_is_taken_is_a_conflict(market, tmp_path):
@@ -180,5 +180,5 @@ def test_a_place_or_name_that_is_taken_is_a_conflict(market, tmp_path):
 
 def test_an_unknown_source_comes_with_the_nearest(shared):
     with pytest.raises(NotFoundError) as caught:
-        shared.catalog.source("ones")
+        shared.sources.get("ones")
     assert caught.value.nearest == ("one",)

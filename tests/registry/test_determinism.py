@@ -61,7 +61,7 @@ def hash_of(home, *places, **how):
     """The fingerprint of a new catalog with these sources, added and read in this order."""
     market = Marketplace(home)
     for place in places:
-        market.catalog.add_source(str(place), name=place.name, owner_id=None, tag_prefix="v")
+        market.sources.add_folder(str(place), name=place.name, owner_id=None, tag_prefix="v")
         market.sync.run_once([place.name])
     found = fingerprint(market)
     market.close()
@@ -81,7 +81,7 @@ def test_a_history_read_step_by_step_at_once_or_in_another_order_gives_the_same_
         two.step("commit", "data/a.yaml", data("a", "3.0.0"), None)
         live = Marketplace(root / "live")
         for author in (one, two):
-            live.catalog.add_source(str(author.origin.path), name=author.origin.path.name,
+            live.sources.add_folder(str(author.origin.path), name=author.origin.path.name,
                                     owner_id=None, tag_prefix="v")
         for step in steps:
             one.step(*step)
@@ -103,7 +103,7 @@ def market(tmp_path):
 def test_rewritten_histories_moved_and_deleted_tags_are_made_again_from_the_store(
         market, tmp_path):
     origin = Repository(tmp_path / "origin")
-    market.catalog.add_source(str(origin.path), name="o", owner_id=None, tag_prefix="v")
+    market.sources.add_folder(str(origin.path), name="o", owner_id=None, tag_prefix="v")
     first = origin.commit({"data/a.yaml": data("a", ""), "data/b.yaml": data("b")})
     git(origin.path, "tag", "v1.0.0")
     market.run()

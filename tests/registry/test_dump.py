@@ -29,6 +29,7 @@ from registry.marks import Marks
 from registry.resolver import resolve
 from registry.search import SearchIndex
 from registry.signing import SigningKey
+from registry.sources import Sources
 from registry.sync import Sync
 from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository, git
@@ -62,6 +63,7 @@ class Home:
         self.settings = settings_of(folder)
         self.engine = db.create_engine(self.settings.database_url)
         self.catalog = Catalog(self.engine, self.settings.git_dir)
+        self.sources = Sources(self.engine)
         self.index = SearchIndex(self.settings.search_dir)
         self.sync = Sync(self.engine, self.catalog, self.index)
         self.dumps = Dumps(self.engine, self.catalog, folder)
@@ -139,7 +141,7 @@ def test_an_empty_home_gets_the_same_catalog_and_gives_the_same_answers(origin, 
         assert twin.answers() == origin.answers()
         assert [each.reference for each in twin.catalog.versions("data", "points")] == [
             "data/points@2.0.0", "data/points@1.0.0"]
-        assert twin.catalog.problems(1) == origin.catalog.problems(1)
+        assert twin.sources.problems(1) == origin.sources.problems(1)
     finally:
         away.rename(origin.settings.home.parent / "examples")
 
@@ -165,7 +167,7 @@ def test_postgresql_takes_a_dump_of_sqlite_and_gives_the_same_bytes(
     Dumps(engine, catalog, settings.home).export(tmp_path / "again.tar.gz")
     assert (tmp_path / "again.tar.gz").read_bytes() == dump.read_bytes()
     (tmp_path / "more").mkdir()
-    assert catalog.add_source(str(tmp_path / "more"), name="more", owner_id=None).id == 2
+    assert Sources(engine).add_folder(str(tmp_path / "more"), name="more", owner_id=None).id == 2
     engine.dispose()
     postgresql.drop(url)
 
@@ -201,7 +203,7 @@ def test_a_home_that_was_imported_keeps_its_bundled_source(origin, dump, tmp_pat
     with engine.begin() as connection:
         connection.execute(db.sources.update().values(name=home.BUNDLED, location="/gone"))
     assert home.prepare(settings)
-    assert [(each.name, each.location) for each in Home(tmp_path / "twin").catalog.sources()] == [
+    assert [(each.name, each.location) for each in Home(tmp_path / "twin").sources.visible()] == [
         (home.BUNDLED, "/gone")]
 
 
@@ -262,7 +264,7 @@ def refused(tmp_path, path, error, match, **how):
     settings = settings_of(tmp_path / "refused")
     with pytest.raises(error, match=match):
         restore.restore(settings, path, **{"public_key": None, **how})
-    assert Home(settings.home).catalog.all_sources() == []
+    assert Home(settings.home).sources.all() == []
     assert sorted(each.name for each in settings.home.iterdir()
                   if not each.name.startswith("registry.db")) == ["serve.lock"]
 

@@ -100,7 +100,7 @@ def test_what_a_sync_finds_is_told_with_the_page_of_each_version(web, tmp_path):
     commits = [repository.commit({path: text}) for path, text in (
         ("data/lines.yaml", data("lines")), ("data/lines.yaml", data("lines", description="X.")),
         ("job/run.yaml", UNNUMBERED), ("job/run.yaml", UNNUMBERED.replace("echo", "true")))]
-    web.services.catalog.add_source(str(repository.path), name="more", owner_id=None)
+    web.services.sources.add_folder(str(repository.path), name="more", owner_id=None)
     web.sync()
     for name, titles, pages in (
             ("data/lines", ["data/lines@1.0.0 was changed without a new number",

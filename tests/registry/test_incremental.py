@@ -59,7 +59,7 @@ def test_one_changed_file_costs_the_same_in_a_small_and_in_a_large_source(tmp_pa
 
 def test_a_sync_that_is_killed_before_its_cursor_moved_ends_the_same(market, tmp_path):
     origin = Repository(tmp_path / "origin")
-    market.catalog.add_source(str(origin.path), name="o", owner_id=None, tag_prefix="v")
+    market.sources.add_folder(str(origin.path), name="o", owner_id=None, tag_prefix="v")
     origin.commit({"data/a.yaml": data("a", "")})
     market.run()
     before = tmp_path / "before"

@@ -82,7 +82,7 @@ def test_a_yanked_version_is_passed_over_at_once_and_after_the_next_sync(market)
 
 
 def test_a_yank_during_a_sync_outlives_it(market):
-    ledger, source = Ledger(market.engine), market.catalog.source("origin")
+    ledger, source = Ledger(market.engine), market.sources.get("origin")
     with market.catalog.store(source.id).reading() as files:
         history = ledger.load(source.id, files)
         yank(market, "a@1.2.0")
@@ -150,7 +150,7 @@ def test_what_has_no_version_cannot_be_yanked(market):
 
 def test_a_mark_on_a_source_that_is_gone_says_so(market):
     entry = market.catalog.get("a@1.2.0")
-    market.catalog.remove_source("origin")
+    market.sources.remove("origin")
     with pytest.raises(NotFoundError, match="removed meanwhile"):
         market.marks.yank(entry, reason="x", user_id=market.user_id)
 
@@ -213,7 +213,7 @@ def test_the_bytes_are_off_the_disk_after_the_next_sync_and_stay_so(market):
     entry = market.catalog.get("a@2.0.0-rc.1")  # its file stands at the head
     objects = market.catalog.store(entry.source_id).path / "objects"
     purge(market, "a@2.0.0-rc.1")
-    assert market.catalog.requested() == ["origin"]
+    assert market.sources.requested() == ["origin"]
     market.sync.run_requested()
     for _ in range(2):
         known = git(objects.parent, "cat-file", "--batch-all-objects", "--batch-check")

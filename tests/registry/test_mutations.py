@@ -127,7 +127,7 @@ def test_mutated_files_in_real_commits_leave_what_was_known(tmp_path):
         (origin.path / "data" / "a.yaml").write_bytes(mutated(good, chance))
         origin.commit({})
         report = market.run()
-        assert report.problems == len(market.catalog.problems(1)) <= 1
+        assert report.problems == len(market.sources.problems(1)) <= 1
         assert "data/b" in market.names() and len(market.names()) == len(known)
     assert market.catalog.get("a@1.0.0").text == data("a")
     market.close()
@@ -141,7 +141,7 @@ def test_validate_says_what_the_indexer_says(tmp_path, text):
     market.add(origin.path)
     origin.commit({"data/a.yaml": text})
     market.run()
-    indexed = [*market.catalog.problems(1), *market.catalog.warnings(1)]
+    indexed = [*market.sources.problems(1), *market.sources.warnings(1)]
     market.close()
     assert said(origin.path / "data" / "a.yaml") == {
         (each.line, each.column, each.message) for file in indexed for each in file.problems}

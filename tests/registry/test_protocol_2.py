@@ -56,13 +56,13 @@ def test_what_is_wrong_is_told_at_its_place(old, new, path):
 def test_every_file_that_openpai_published_is_indexed_and_found(web, tmp_path):
     for folder, count in (("marketplace", 24), ("protocol-v2", 14)):
         shutil.copytree(SHARED / "data" / "openpai" / folder, tmp_path / folder)
-        web.services.catalog.add_source(str(tmp_path / folder), name=folder, owner_id=None)
+        web.services.sources.add_folder(str(tmp_path / folder), name=folder, owner_id=None)
         web.sync()
-        source = web.services.catalog.source(folder)
+        source = web.services.sources.get(folder)
         assert (source.components, source.problems) == (count, 0)
-    warned = {file.path: file.problems for file in web.services.catalog.warnings(2)}
+    warned = {file.path: file.problems for file in web.services.sources.warnings(2)}
     assert "version" in {each.path for each in warned["data/cifar10.yaml"]}
-    assert len(web.services.catalog.warnings(3)) == 14
+    assert len(web.services.sources.warnings(3)) == 14
     assert "horovod_pytorch" in web.browser("ann").get("/?q=horovod").text
 
 
@@ -70,7 +70,7 @@ def test_every_file_that_openpai_published_is_indexed_and_found(web, tmp_path):
 def job(web, tmp_path):
     (tmp_path / "more" / "job").mkdir(parents=True)
     (tmp_path / "more" / "job" / "Fast_Couplets.yaml").write_text(JOB)
-    web.services.catalog.add_source(str(tmp_path / "more"), name="more", owner_id=None)
+    web.services.sources.add_folder(str(tmp_path / "more"), name="more", owner_id=None)
     web.sync()
     return web
 

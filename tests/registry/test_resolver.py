@@ -12,6 +12,7 @@ from registry.component import parse
 from registry.errors import InvalidInputError
 from registry.resolver import resolve
 from registry.search import SearchIndex
+from registry.sources import Sources
 from registry.sync import Sync
 from runner.spec import Input, PortRequest, Resources, job_spec_from_json
 
@@ -77,7 +78,7 @@ def catalog(tmp_path_factory):
     engine = db.create_engine(f"sqlite:///{home}/registry.db")
     db.upgrade(engine)
     catalog = Catalog(engine, home / "git")
-    catalog.add_source(str(origin), name="shelf", owner_id=None)
+    Sources(engine).add_folder(str(origin), name="shelf", owner_id=None)
     Sync(engine, catalog, SearchIndex(home / "search")).run_once()
     yield catalog
     engine.dispose()

@@ -76,7 +76,7 @@ def test_what_may_be_meant_keeps_the_filters(app):
 def test_a_name_that_may_be_meant_is_spelled_as_it_is(web):
     origin = web.home.parent / "second"
     write_repository(origin, {"data/hand_written.yaml": POINTS.replace("points", "hand_written")})
-    web.services.catalog.add_source(str(origin), name="second", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="second", owner_id=None)
     web.sync()
     answer = web.browser().get("/?q=hxxd_written")
     assert "Did you mean" in answer.text and ">hand_written</a>" in answer.text

@@ -40,7 +40,7 @@ prerequisites: [{{name: busybox, type: dockerimage, uri: busybox}}]
 def market(tmp_path):
     market = Marketplace(tmp_path / "home")
     market.accounts = Accounts(market.engine)
-    market.shelves = Shelves(market.catalog, market.home / "shelves")
+    market.shelves = Shelves(market.catalog, market.sources, market.home / "shelves")
     yield market
     market.close()
 
@@ -53,12 +53,12 @@ def ann(market):
 def test_what_is_published_is_found_after_its_sync(market, ann):
     published = market.shelves.publish(ann, data("points"))
     assert (published.source, published.is_first, published.is_known) == ("ann-shelf", True, False)
-    assert market.catalog.requested() == ["ann-shelf"]
+    assert market.sources.requested() == ["ann-shelf"]
     market.sync.run_requested()
     entry = market.catalog.get("data/points@1.0.0")
     assert (entry.source, entry.commit, entry.text) == (
         "ann-shelf", published.commit, data("points"))
-    assert market.catalog.source("ann-shelf").owner_id == ann.id
+    assert market.sources.get("ann-shelf").owner_id == ann.id
 
 
 def test_the_shelf_is_a_plain_git_repository_with_the_user_as_author(market, ann):
@@ -116,7 +116,7 @@ def test_a_name_that_another_source_has_is_refused(market, ann, tmp_path):
     market.run()
     with pytest.raises(ConflictError, match="data/points is in the source examples already"):
         market.shelves.publish(ann, data("points", "2.0.0"))
-    assert [source.name for source in market.catalog.sources()] == ["examples"]
+    assert [source.name for source in market.sources.visible()] == ["examples"]
     repository.commit({"data/points.yaml": None})
     market.run()
     with pytest.raises(ConflictError, match="in the source examples already"):
@@ -133,7 +133,7 @@ def test_a_name_on_another_shelf_is_refused_also_before_its_sync(market, ann):
 def test_nothing_is_made_for_what_is_no_component(market, ann):
     with pytest.raises(ComponentError):
         market.shelves.publish(ann, "type: job\n")
-    assert market.catalog.sources() == []
+    assert market.sources.visible() == []
     assert not (market.home / "shelves").exists()
 
 
@@ -148,7 +148,7 @@ def test_every_user_can_have_a_shelf(market, name, expected):
 def test_a_shelf_that_was_taken_out_comes_back_with_the_next_publication(market, ann):
     market.shelves.publish(ann, data("points"))
     market.sync.run_requested()
-    market.catalog.remove_source("ann-shelf")
+    market.sources.remove("ann-shelf")
     market.shelves.publish(ann, data("lines"))
     market.sync.run_requested()
     assert sorted(market.names()) == ["data/lines", "data/points"]
@@ -183,7 +183,7 @@ def test_a_shelf_comes_along_with_a_dump_and_is_published_to_again(market, ann, 
     restore(Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin")}), tmp_path / "dump",
             public_key=None)
     twin = Marketplace(tmp_path / "twin")
-    shelves = Shelves(twin.catalog, twin.home / "shelves")
+    shelves = Shelves(twin.catalog, twin.sources, twin.home / "shelves")
     user = Accounts(twin.engine).create_user("ann", PASSWORD)
     with pytest.raises(ConflictError, match="Write a higher"):
         shelves.publish(user, data("points", description="Other."))

@@ -85,7 +85,7 @@ def world(tmp_path_factory):
     write_home(folder / "made" / "home", *FIRST)
     write_repository(folder / "second", *SECOND)
     web = WebHome(folder / "made" / "home", folder)
-    web.services.catalog.add_source(str(folder / "second"), name="second", owner_id=None)
+    web.services.sources.add_folder(str(folder / "second"), name="second", owner_id=None)
     web.sync()
     commits = {each.version if not each.is_moved else "moved": each.commit
                for each in web.services.catalog.versions("job", "train")}

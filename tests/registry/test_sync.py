@@ -28,7 +28,7 @@ def origin(tmp_path):
 
 def problem(market, path):
     """The sentences about one file."""
-    found = [each for each in market.catalog.problems(1) if each.path == path]
+    found = [each for each in market.sources.problems(1) if each.path == path]
     return [each.message for file in found for each in file.problems]
 
 
@@ -91,7 +91,7 @@ def test_a_folder_above_the_home_is_indexed_without_it(market, tmp_path):
     (tmp_path / "data" / "a.yaml").write_text(data("a"))
     market.add(tmp_path, "all")
     assert market.run().head == market.run().head
-    assert market.catalog.store(1).kind(market.catalog.source("all").head, "home") is None
+    assert market.catalog.store(1).kind(market.sources.get("all").head, "home") is None
 
 
 def test_a_folder_that_its_repository_does_not_track_is_a_plain_folder(market, origin):
@@ -343,7 +343,7 @@ def test_a_file_that_breaks_keeps_its_last_good_version_and_says_what_is_wrong(m
     broken = origin.commit({"data/a.yaml": data("a", "1.1.0") + "uri: twice\n"})
     later = origin.commit({"readme": "x"})
     assert market.run().problems == 1
-    found, = market.catalog.problems(1)
+    found, = market.sources.problems(1)
     assert (found.path, found.commit) == ("data/a.yaml", broken)
     assert (found.problems[0].line, found.problems[0].path) == (7, "uri")
     entry = market.catalog.get("a")
@@ -355,10 +355,10 @@ def test_a_problem_vanishes_with_the_next_good_version(market, origin):
     origin.commit({"data/a.yaml": "nonsense"})
     market.add(origin.path)
     market.run()
-    assert market.catalog.source("origin").problems == 1
+    assert market.sources.get("origin").problems == 1
     origin.commit({"data/a.yaml": data("a")})
     market.run()
-    assert market.catalog.problems(1) == []
+    assert market.sources.problems(1) == []
 
 
 def test_a_problem_keeps_the_commit_that_brought_it_in(market, origin):
@@ -368,7 +368,7 @@ def test_a_problem_keeps_the_commit_that_brought_it_in(market, origin):
     for _ in range(2):
         origin.commit({"data/b.yaml": data("b")})
         market.run()
-    assert market.catalog.problems(1)[0].commit == broken
+    assert market.sources.problems(1)[0].commit == broken
 
 
 def test_what_was_broken_once_is_of_no_interest_now(market, origin):
@@ -387,7 +387,7 @@ def test_a_second_file_with_the_same_component_is_a_problem_of_that_file(market,
     assert problem(market, "data/a.yaml") == [
         "data/b.yaml already declares data/a, and a source may have it only once. Give this one "
         "another name, or delete one of the two files."]
-    assert market.catalog.problems(1)[0].commit == copied
+    assert market.sources.problems(1)[0].commit == copied
     assert market.versions("data/a") == ["1.0.0"]
 
 
@@ -410,7 +410,7 @@ def test_the_second_file_takes_over_when_the_first_goes(market, origin, text):
     entry = market.catalog.get("a")
     assert (entry.text, entry.is_present) == (text, True)
     assert entry.commit == (second if "2.0.0" in text else first)
-    assert market.catalog.problems(1) == []
+    assert market.sources.problems(1) == []
 
 
 def test_a_component_in_the_folder_of_another_type_is_a_problem(market, origin):
@@ -452,7 +452,7 @@ def test_a_deleted_origin_keeps_everything_and_says_so(market, origin):
     market.run()
     shutil.rmtree(origin.path)
     report, = market.sync.run_once()
-    source = market.catalog.source("origin")
+    source = market.sources.get("origin")
     assert report.error == source.sync_error
     assert "is not there" in source.sync_error and source.synced_at
     assert market.names() == ["data/a"]
@@ -466,7 +466,7 @@ def test_an_origin_that_comes_back_is_synced_again(market, origin, tmp_path):
     assert market.sync.run_once()[0].error
     (tmp_path / "elsewhere").rename(origin.path)
     market.run()
-    assert market.catalog.source("origin").sync_error is None
+    assert market.sources.get("origin").sync_error is None
 
 
 def test_a_broken_source_does_not_keep_the_others_from_syncing(market, origin, tmp_path):
@@ -509,7 +509,7 @@ def test_a_sync_that_is_asked_for_is_done(market, origin):
     market.add(origin.path)
     market.run()
     origin.commit({"data/a.yaml": data("a")})
-    market.catalog.request_sync("origin")
+    market.sources.request_sync("origin")
     report, = market.sync.run_requested()
     assert report.new == ("data/a@1.0.0",)
 
@@ -518,7 +518,7 @@ def test_a_removed_source_is_no_longer_found_and_its_store_is_deleted(market, or
     origin.commit({"data/a.yaml": data("a")})
     market.add(origin.path)
     market.run()
-    market.catalog.remove_source("origin")
+    market.sources.remove("origin")
     market.sync.run_requested()
     assert market.names() == [] and list((market.home / "git").iterdir()) == []
     with pytest.raises(NotFoundError):
@@ -529,7 +529,7 @@ def test_a_source_added_again_is_another_one(market, origin):
     origin.commit({"data/a.yaml": data("a")})
     first = market.add(origin.path)
     market.run()
-    market.catalog.remove_source("origin")
+    market.sources.remove("origin")
     second = market.add(origin.path)
     market.run()
     assert second.id > first.id and market.names() == ["data/a"]
@@ -580,7 +580,7 @@ def test_components_of_two_sources_are_told_apart(market, origin, tmp_path):
     market.sync.run_once()
     hits = {hit.reference for hit in market.index.search("").hits}
     assert hits == {"origin:data/a@1.0.0", "other:data/a@2.0.0", "dockerimage/b@1.0.0"}
-    market.catalog.remove_source("other")
+    market.sources.remove("other")
     market.sync.run_requested()
     assert {hit.reference for hit in market.index.search("").hits} == {
         "data/a@1.0.0", "dockerimage/b@1.0.0"}

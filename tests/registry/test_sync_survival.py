@@ -94,7 +94,7 @@ def grow(origin, step):
 
 
 def add(market, origin):
-    market.catalog.add_source(str(origin.path), name="origin", owner_id=None, tag_prefix="v")
+    market.sources.add_folder(str(origin.path), name="origin", owner_id=None, tag_prefix="v")
 
 
 def test_a_sync_killed_at_any_moment_ends_like_one_that_was_not(market, start_sync, tmp_path):
@@ -109,7 +109,7 @@ def test_a_sync_killed_at_any_moment_ends_like_one_that_was_not(market, start_sy
         if step % 4 == 3:
             shutil.rmtree(market.home / "search", ignore_errors=True)
     process = start_sync()
-    wait_for(lambda: market.catalog.source("origin").head == origin.head
+    wait_for(lambda: market.sources.get("origin").head == origin.head
              and len(market.names(page_size=100)) == 100 and market.names("thing7"))
     assert process.stop() == 0
     assert_like_undisturbed(market, origin, tmp_path)
@@ -181,6 +181,6 @@ def test_an_idle_sync_acts_at_once_when_asked(market, start_sync, tmp_path):
     process = start_sync(interval_s=3600)
     wait_for(lambda: market.names("thing1"))
     origin.commit({"data/fresh.yaml": data("fresh")})
-    market.catalog.request_sync("origin")
+    market.sources.request_sync("origin")
     wait_for(lambda: market.names("fresh"))
     assert process.stop() == 0

@@ -21,7 +21,7 @@ def origin(tmp_path):
 
 
 def add(market, origin, **how):
-    return market.catalog.add_source(str(origin.path), name="origin", owner_id=None, **how)
+    return market.sources.add_folder(str(origin.path), name="origin", owner_id=None, **how)
 
 
 def entries(market, name="a", type="data"):
@@ -88,7 +88,7 @@ def test_a_tag_beside_a_field_that_says_otherwise_is_a_warning_at_the_field(mark
     assert warning.message == (
         "The tag `v2.0.0` calls this 2.0.0, but the field `version` says 1.0.0, and the field "
         "counts. Delete the tag, or write `version: 2.0.0` and tag that commit.")
-    assert [file.path for file in market.catalog.warnings(1)] == ["data/a.yaml"]
+    assert [file.path for file in market.sources.warnings(1)] == ["data/a.yaml"]
     market.run()
     assert len(market.catalog.get("a").warnings) == 1
     git(origin.path, "tag", "-d", "v2.0.0")
@@ -159,14 +159,14 @@ def test_of_a_source_with_sub_paths_only_what_is_below_them_counts(market, origi
     add(market, origin, sub_paths=["two", "./one/"])
     market.run()
     assert sorted(market.names()) == ["data/a", "data/b"]
-    assert market.catalog.source("origin").sub_paths == ("one", "two")
+    assert market.sources.get("origin").sub_paths == ("one", "two")
 
 
 def test_a_sub_path_that_is_not_there_is_told_until_it_is(market, origin):
     origin.commit({"one/data/a.yaml": data("a")})
     add(market, origin, sub_paths=["one", "later"])
     assert market.run().problems == 1
-    problem, = market.catalog.problems(1)
+    problem, = market.sources.problems(1)
     assert problem.path == "later" and "is not there" in problem.problems[0].message
     origin.commit({"later/data/b.yaml": data("b")})
     assert market.run().problems == 0

@@ -47,7 +47,7 @@ def test_a_form_without_its_token_changes_nothing(web, path):
     for fields in ({}, {"csrf_token": "x"}):
         answer = browser.send(path, fields)
         assert answer.status_code == 400 and "out of date" in answer.text
-    assert web.services.catalog.source("examples").sync_requested_at is None
+    assert web.services.sources.get("examples").sync_requested_at is None
 
 
 def test_every_form_of_every_blueprint_is_protected(web):

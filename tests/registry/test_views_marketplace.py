@@ -75,11 +75,11 @@ def test_only_a_job_can_be_used_and_the_rest_says_how(web):
 def test_a_removed_component_says_so(web):
     origin = web.home.parent / "removed"
     write_repository(origin, {"job/gone.yaml": HELLO.replace("hello", "gone"), "a": ""})
-    web.services.catalog.add_source(str(origin), name="removed", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="removed", owner_id=None)
     web.sync()
     (origin / "job" / "gone.yaml").unlink()
     write_repository(origin, {"b": ""})
-    web.services.catalog.request_sync("removed")
+    web.services.sources.request_sync("removed")
     web.sync()
     assert "no longer in its source" in web.browser().get("/c/job/gone").text
 
@@ -87,7 +87,7 @@ def test_a_removed_component_says_so(web):
 def test_a_name_in_two_sources_asks_which(web):
     origin = web.home.parent / "second"
     write_repository(origin, {"job/hello.yaml": HELLO})
-    web.services.catalog.add_source(str(origin), name="second", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="second", owner_id=None)
     web.sync()
     browser = web.browser()
     answer = browser.get("/c/job/hello")
@@ -101,7 +101,7 @@ def test_a_command_to_paste_does_nothing_else_whatever_the_version_is_called(web
     write_repository(origin, {
         "job/first.yaml": HELLO.replace("hello", "first").replace("1.0.0\ncon", "1;reboot\ncon"),
         "job/second.yaml": HELLO.replace("hello", "second").replace("1.0.0\ncon", "$(a b)\ncon")})
-    web.services.catalog.add_source(str(origin), name="odd", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="odd", owner_id=None)
     web.sync()
     browser = web.browser()
     first, second = (browser.get(f"/c/job/{name}").text for name in ("first", "second"))

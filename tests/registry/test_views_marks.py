@@ -103,7 +103,7 @@ def test_a_moved_version_tells_where_the_first_bytes_are(web):
     origin = web.home.parent / "moving"
     write_repository(origin, {"job/moving.yaml": HELLO.replace("hello", "moving")},
                      {"job/moving.yaml": HELLO.replace("hello", "moving").replace("lr", "rate")})
-    web.services.catalog.add_source(str(origin), name="moving", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="moving", owner_id=None)
     web.sync()
     moved, first = web.services.catalog.versions("job", "moving")
     assert moved.is_moved and not first.is_moved
@@ -117,7 +117,7 @@ def test_a_moved_version_tells_where_the_first_bytes_are(web):
 def test_a_hit_that_is_a_prerelease_leads_to_its_page(web):
     write_repository(web.home.parent / "early", {
         "job/early.yaml": HELLO.replace("hello", "early").replace("1.0.0\ncon", "0.1.0-a\ncon")})
-    web.services.catalog.add_source(str(web.home.parent / "early"), name=None, owner_id=None)
+    web.services.sources.add_folder(str(web.home.parent / "early"), name=None, owner_id=None)
     web.sync()
     link = re.search(r'href="(/c/job/early[^"]*)"', web.browser().get("/?q=early").text)[1]
     assert link == "/c/job/early@0.1.0-a?source=early"
@@ -172,7 +172,7 @@ def test_a_prerequisite_is_a_reference_like_any_other(web, ann, selector, versio
         {"data/numbers.yaml": f"type: data\nname: numbers\nversion: {each}\n"
                               f"uri: https://example.org/{each}\n"}
         for each in ("1.0.0", "1.1.0", "1.2.0", "2.0.0-rc.1")))
-    web.services.catalog.add_source(str(web.home.parent / "numbers"), name=None, owner_id=None)
+    web.services.sources.add_folder(str(web.home.parent / "numbers"), name=None, owner_id=None)
     web.sync()
     web.program("admin").post("/marks", {**YANK, "reference": "numbers@1.2.0"})
     text = HELLO.replace("data: points", "data: numbers").replace(

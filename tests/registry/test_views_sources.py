@@ -37,21 +37,21 @@ def test_a_place_that_cannot_be_a_source_is_told_in_the_form(web, location, text
 
 
 def test_a_source_twice_is_told_in_the_form(web):
-    location = web.services.catalog.source("examples").location
+    location = web.services.sources.get("examples").location
     answer = web.browser("admin").post("/sources", location=location)
     assert answer.status_code == 409 and "already the source examples" in text_of(answer)
 
 
 def test_sync_now_asks_the_sync_process(web):
     web.browser("bob").post("/sources/examples/sync")
-    assert web.services.catalog.requested() == ["examples"]
+    assert web.services.sources.requested() == ["examples"]
 
 
 @pytest.mark.parametrize("user, is_allowed", [("bob", False), ("ann", True), ("admin", True)])
 def test_the_owner_or_an_admin_removes_a_source(web, user, is_allowed):
     answer = web.browser(user).post("/sources/examples/remove")
     assert answer.status_code == (303 if is_allowed else 403)
-    assert bool(web.services.catalog.sources()) is not is_allowed
+    assert bool(web.services.sources.visible()) is not is_allowed
 
 
 def test_only_an_admin_adds_a_source(web, tmp_path):
@@ -63,7 +63,7 @@ def test_a_source_may_have_sub_paths_and_take_versions_from_tags(web, tmp_path):
     (tmp_path / "more" / "team" / "data").mkdir(parents=True)
     web.browser("admin").post("/sources", location=str(tmp_path / "more"), name="more",
                               sub_paths="team\r\n\r\nother\r\n", has_tags="1", tag_prefix="v")
-    source = web.services.catalog.source("more")
+    source = web.services.sources.get("more")
     assert (source.sub_paths, source.tag_prefix) == (("other", "team"), "v")
     page = web.browser("admin").get("/sources").text
     assert "<code>other</code>, <code>team</code>" in page and "<code>v1.0.0</code> names" in page

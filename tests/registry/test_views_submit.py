@@ -183,7 +183,7 @@ def test_submit_again_brings_text_parameters_and_name_back(web, ann):
 
 def test_submit_again_works_when_the_source_is_gone(web, ann):
     ann.post("/submit", **form_of(ann.get("/use/job/hello")), action="submit")
-    web.services.catalog.remove_source("examples")
+    web.services.sources.remove("examples")
     page = ann.get("/submit?again=000000000001")
     assert page.status_code == 200 and value_of(page, "reference") == ""
 

@@ -22,7 +22,7 @@ def changed(web):
     origin = web.home.parent / "changing"
     write_repository(origin, {"job/changed.yaml": HELLO.replace("hello", "changed")},
                      {"job/changed.yaml": second}, {"job/changed.yaml": third})
-    web.services.catalog.add_source(str(origin), name="changing", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="changing", owner_id=None)
     web.sync()
     return web
 
@@ -57,7 +57,7 @@ def test_without_references_the_page_asks_for_them(web):
 def test_versions_of_two_sources_can_be_compared(web):
     origin = web.home.parent / "fork"
     write_repository(origin, {"job/hello.yaml": HELLO.replace("epochs: 3", "epochs: 9")})
-    web.services.catalog.add_source(str(origin), name="fork", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="fork", owner_id=None)
     web.sync()
     text = text_of(web.browser().get("/compare?a=examples:job/hello@1.0.0&b=fork:job/hello"))
     assert "The default of the parameter epochs goes from 3 to 9 ." in text
@@ -118,7 +118,7 @@ def test_unknown_fields_and_the_readme_are_shown_and_harmless(web):
     write_repository(origin, {
         "odd/data/odd.yaml": "type: data\nname: odd\nuri: https://h.org/x\nlicence: <b>MIT</b>\n",
         "odd/data/README.md": "# Hello\n<script>alert(1)</script>"})
-    web.services.catalog.add_source(str(origin), name="odd", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="odd", owner_id=None)
     web.sync()
     page = web.browser().get("/c/data/odd").text
     assert "licence" in page and "&lt;b&gt;MIT&lt;/b&gt;" in page and "<b>MIT" not in page
@@ -181,7 +181,7 @@ def statements(web, path):
 def test_a_page_takes_as_many_statements_however_much_there_is(web):
     origin = web.home.parent / "many"
     write_repository(origin, {"job/user.yaml": HELLO.replace("name: hello", "name: user")})
-    web.services.catalog.add_source(str(origin), name="many", owner_id=None)
+    web.services.sources.add_folder(str(origin), name="many", owner_id=None)
     web.sync()
     before = {path: statements(web, path) for path in (
         "/c/job/hello", "/c/data/points", "/changelog?of=job/hello", "/used-by?of=data/points",
@@ -190,7 +190,7 @@ def test_a_page_takes_as_many_statements_however_much_there_is(web):
         {f"job/user{number}.yaml": HELLO.replace("name: hello", f"name: user{number}").replace(
             "1.0.0\ncon", f"{version}.0.0\ncon") for number in range(5)}
         for version in range(1, 4)))
-    web.services.catalog.request_sync("many")
+    web.services.sources.request_sync("many")
     web.sync()
     assert "Used by 7" in text_of(web.browser().get("/c/data/points"))
     assert {path: statements(web, path) for path in before} == before
