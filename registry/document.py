@@ -32,7 +32,8 @@ class Document:
     """One version of a component as the index takes it.
 
     `text` is its YAML, by which it is found too. `is_newest` False: it is found only where all
-    versions are asked for.
+    versions are asked for. `clashes` are the audiences of other sources that have a component of
+    this type and name: whoever sees one of these needs the source in a reference.
     """
 
     source_id: int
@@ -42,6 +43,7 @@ class Document:
     text: str
     readme: str = ""
     is_newest: bool = True
+    clashes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -96,6 +98,19 @@ def gpus_of(component: Component) -> int | None:
     return total
 
 
+def card_of(document: Document) -> dict[str, Any]:
+    """What is kept to show a document in a list; `hit_of` reads it."""
+    return {**asdict(document.shown), "clashes": document.clashes}
+
+
+def hit_of(card: Mapping[str, Any], audiences: frozenset[str], **more: Any) -> Hit:
+    """What a list shows to these audiences: of a clash only they who see both sides know."""
+    values = dict(card)
+    if not audiences.isdisjoint(values.pop("clashes")):
+        values["reference"] = f"{values['source']}:{values['reference']}"
+    return Hit(**{**values, "tags": tuple(values["tags"]), **more})
+
+
 def fields_of(document: Document) -> dict[str, Any]:
     """The document field by field: words and keys to be found by, and three texts to be read."""
     try:
@@ -108,7 +123,7 @@ def _fields_of(document: Document) -> dict[str, Any]:
     texts = list(_texts(document))
     weights = weights_of(texts)
     return {"component": {document.id: 1.0}, "words": weights,
-            "keys": dict.fromkeys(_keys(document), 1.0), "card": _json(asdict(document.shown)),
+            "keys": dict.fromkeys(_keys(document), 1.0), "card": _json(card_of(document)),
             "facts": _json(_facts(document, sum(weights.values()))),
             "stream": stream_of(texts).encode()}
 

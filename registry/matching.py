@@ -1,9 +1,9 @@
 """Which documents a clause of a query asks for, and how well each fits: masks and scores."""
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import islice
 from operator import ge, gt, le, lt
 from typing import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ from registry.tokens import STOP_WORDS, Asked, query_words, spoken
 
 K1, B = 1.2, 0.6
 MAX_BEGINNINGS, FEW_BEGINNINGS = 50, 8
-HIDDEN_FACTOR = 10
+MAX_COUNTED = 3000
 MANY_STARTS = 8  # so many beginnings in one query get all their words; a hundred would take long
 NAME_BEGINNING, TEXT_BEGINNING, NEAR = 0.9, 0.4, 0.6
 FEW = 2
@@ -88,7 +88,7 @@ class Matcher:
     def knows(self, text: str) -> bool:
         """Whether every word of a text is somewhere, as it is or as a beginning."""
         return all(all(map(self._is_seen, asked.parts)) or any(map(
-            self._is_seen, self.snapshot.beginning("words", asked.joined, MAX_BEGINNINGS)))
+            self._is_seen, self._beginnings("words", asked.joined, MAX_BEGINNINGS)))
             for asked in query_words(text))
 
     def _is_seen(self, word: str) -> bool:
@@ -141,12 +141,19 @@ class Matcher:
         return match
 
     def _beginnings(self, field: str, start: str, limit: int, without: str = "") -> list[str]:
-        """The most frequent words that begin so; what nobody here may see takes no one's place."""
+        """The most frequent words that begin so, counted over what may be seen alone."""
         if self.view.count == np.count_nonzero(self.snapshot.is_live):
-            return self.snapshot.beginning(field, start, limit, without)
-        words = self.snapshot.beginning(field, start, limit * HIDDEN_FACTOR, without)
-        return list(islice((word for word in words if self.view.mask[
-            self.snapshot.postings(field, word)[0]].any()), limit))
+            return list(self.snapshot.beginning(field, start, limit, without))
+        counts = self.snapshot.beginning(field, start, MAX_COUNTED, without)
+        seen: list[tuple[int, str]] = []
+        for word, most in counts.items():
+            if len(seen) == limit and most < -seen[-1][0]:
+                break  # the rest is rarer even with what is hidden
+            count = int(np.count_nonzero(self.view.mask[self.snapshot.postings(field, word)[0]]))
+            if count:
+                insort(seen, (-count, word))
+                del seen[limit:]
+        return [word for _, word in seen]
 
     def _rarity(self, count: int | np.ndarray) -> np.ndarray:
         return np.log(1 + (self.view.count - count + 0.5) / (count + 0.5))

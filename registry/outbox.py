@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from registry import visibility
 from registry.component import TYPES
 from registry.db import marks, runs, search_outbox, sources, uses, versions
-from registry.document import Document, document_id
+from registry.document import Document, card_of, document_id, hit_of
 from registry.entry import DEPRECATED, YANKED
 from registry.hits import Hit
 from registry.reference import is_referable
@@ -19,6 +19,7 @@ from registry.uses import REFERENCE_USE
 
 BATCH = 1000
 COMMIT_LENGTH = 12
+PUBLIC_USE = 0  # no source has this number
 Names = Collection[tuple[str, str]]  # type and name
 
 
@@ -86,20 +87,26 @@ def documents(connection: sa.Connection, keys: Names | None) -> Iterator[Documen
         yield known.document(row, is_newest=row.is_latest and not row.is_yanked)
 
 
-def hits_of(connection: sa.Connection, rows: Sequence[sa.Row[Any]]) -> tuple[Hit, ...]:
+def hits_of(connection: sa.Connection, rows: Sequence[sa.Row[Any]],
+            audiences: frozenset[str]) -> tuple[Hit, ...]:
     """What lists show of these versions, read together with `source` and `kind`."""
     known = _Known.read(connection, {(row.type, row.name) for row in rows})
-    return tuple(known.document(row, is_newest=row.is_latest).shown for row in rows)
+    found = (known.document(row, is_newest=row.is_latest) for row in rows)
+    return tuple(hit_of(card_of(document), audiences) for document in found)
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What a document tells beside its own row; keys are source, type and name."""
+    """What a document tells beside its own row; keys are source, type and name.
+
+    `having` are the sources that have a type and name, where these are several. Of uses the last
+    of the key is whose they are: of a private source, else PUBLIC_USE.
+    """
 
     older: dict[tuple[int, str, str], list[str]]
-    clashing: frozenset[tuple[str, str]]
+    having: dict[tuple[str, str], dict[int, str]]
     runs: Counter[tuple[int, str, str]]
-    uses: Counter[tuple[str, str, str]]
+    uses: Counter[tuple[str, str, str, int]]
     deprecated: frozenset[tuple[int, str, str, str]]
 
     @classmethod
@@ -110,35 +117,34 @@ class _Known:
         for *key, version in connection.execute(sa.select(*component, versions.c.version).where(
                 versions.c.is_present, ~versions.c.is_latest, *chosen)):
             older.setdefault(tuple(key), []).append(version)
-        clashing = connection.execute(sa.select(versions.c.type, versions.c.name).where(
-            versions.c.is_latest, versions.c.is_present, *chosen)
-            .group_by(versions.c.type, versions.c.name).having(sa.func.count() > 1))
         counted = connection.execute(sa.select(
             runs.c.source_id, runs.c.type, runs.c.name, sa.func.count())
             .where(*_among(keys, runs)).group_by(runs.c.source_id, runs.c.type, runs.c.name))
         deprecated = connection.execute(sa.select(
             marks.c.source_id, marks.c.type, marks.c.name, marks.c.version).where(
                 marks.c.kind == DEPRECATED, *_among(keys, marks)))
-        return cls(older, frozenset(map(tuple, clashing)),
+        return cls(older, _having(connection, chosen),
                    Counter({tuple(key): count for *key, count in counted}),
                    _count_uses(connection, keys), frozenset(map(tuple, deprecated)))
 
     def document(self, row: sa.Row[Any], *, is_newest: bool) -> Document:
         older = self.older.get((row.source_id, row.type, row.name), ()) if is_newest else ()
+        others = self.having.get((row.type, row.name), {})
         return Document(
             source_id=row.source_id, audience=visibility.audience(row.kind, row.source_id),
             hit=self._hit(row), text=row.text, readme=row.readme, is_newest=is_newest,
-            older_versions=tuple(sorted(set(older) - {row.version})))
+            older_versions=tuple(sorted(set(older) - {row.version})),
+            clashes=tuple(sorted({audience for source_id, audience in others.items()
+                                  if source_id != row.source_id})))
 
     def _hit(self, row: sa.Row[Any]) -> Hit:
-        key, names = (row.source_id, row.type, row.name), (row.type, row.name)
-        reference = _reference(row)
-        used = sum(self.uses[type, row.name, source]
-                   for type in (row.type, "") for source in (row.source, ""))
+        key = row.source_id, row.type, row.name
+        used = sum(self.uses[type, row.name, source, whose] for type in (row.type, "")
+                   for source in (row.source, "") for whose in (PUBLIC_USE, row.source_id))
         return Hit(
             source=row.source, type=row.type, name=row.name, version=row.version,
             contributor=row.contributor, description=row.description,
-            reference=f"{row.source}:{reference}" if names in self.clashing else reference,
+            reference=_reference(row),
             updated=f"{row.committed_at.isoformat(timespec='seconds')}Z",
             used=self.runs[key] + used,
             is_deprecated=not self.deprecated.isdisjoint({(*key, ""), (*key, row.version)}))
@@ -158,14 +164,35 @@ def _among(keys: Names | None, table: sa.Table) -> list[sa.ColumnElement[bool]]:
     return [] if keys is None else [sa.tuple_(table.c.type, table.c.name).in_(sorted(keys))]
 
 
+def _having(connection: sa.Connection, chosen: Sequence[sa.ColumnElement[bool]]
+            ) -> dict[tuple[str, str], dict[int, str]]:
+    """The sources and their audiences of each type and name that several of them have."""
+    names = (versions.c.type, versions.c.name)
+    counted = sa.select(*names, versions.c.source_id, sa.func.count().over(
+        partition_by=names).label("sources")).where(
+            versions.c.is_latest, versions.c.is_present, *chosen).subquery()
+    found: dict[tuple[str, str], dict[int, str]] = {}
+    for row in connection.execute(sa.select(counted, sources.c.kind).join(
+            sources, sources.c.id == counted.c.source_id).where(counted.c.sources > 1)):
+        found.setdefault((row.type, row.name), {})[row.source_id] = visibility.audience(
+            row.kind, row.source_id)
+    return found
+
+
 def _count_uses(connection: sa.Connection,
-                keys: Names | None) -> Counter[tuple[str, str, str]]:
-    """How many components refer to a type, a name and a source, today; each may be empty."""
-    target = (uses.c.target_type, uses.c.target, uses.c.target_source)
+                keys: Names | None) -> Counter[tuple[str, str, str, int]]:
+    """How many components refer to a type, a name and a source, today; each may be empty.
+
+    Those of a private source count for that source alone: a number that all see tells nothing
+    about it.
+    """
+    whose = sa.case((visibility.IS_PUBLIC, PUBLIC_USE), else_=sources.c.id)
+    target = (uses.c.target_type, uses.c.target, uses.c.target_source, whose)
     chosen = [] if keys is None else [uses.c.target.in_(sorted({name for _, name in keys}))]
     return Counter({tuple(key): count for *key, count in connection.execute(
-        sa.select(*target, sa.func.count(sa.distinct(versions.c.id))).join(versions).where(
-            uses.c.kind == REFERENCE_USE, versions.c.is_latest, versions.c.is_present, *chosen)
+        sa.select(*target, sa.func.count(sa.distinct(versions.c.id))).select_from(
+            uses.join(versions).join(sources, sources.c.id == versions.c.source_id)).where(
+                uses.c.kind == REFERENCE_USE, versions.c.is_latest, versions.c.is_present, *chosen)
         .group_by(*target))})
 
 

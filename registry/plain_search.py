@@ -28,6 +28,7 @@ class PlainSearch:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self._audiences = visibility.Audiences(engine)
 
     def page(self, clause: Clause, empty: Page, *, types: Collection[str], sort: str,
              user_id: int | None) -> Page:
@@ -40,13 +41,14 @@ class PlainSearch:
         if sort != "name":
             order = (sa.func.lower(versions.c.name) != name.lower(),
                      versions.c.committed_at.desc(), *order)
+        audiences = self._audiences.of(user_id)
         with self._engine.connect() as connection:
             counts = {type: count for type, count in connection.execute(
                 found.with_only_columns(versions.c.type, sa.func.count())
                 .group_by(versions.c.type).order_by(versions.c.type))}
             rows = connection.execute(chosen.order_by(*order).limit(empty.page_size).offset(
                 min((empty.page - 1) * empty.page_size, 2**62))).all()
-            hits = hits_of(connection, rows)
+            hits = hits_of(connection, rows, audiences)
         total = sum(count for type, count in counts.items() if not types or type in types)
         return Page(hits=hits, total=total, facets={"type": counts}, page=empty.page,
                     page_size=empty.page_size, is_ready=False)

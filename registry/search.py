@@ -18,8 +18,7 @@ from typing import Callable, Collection, Iterable, Mapping, Protocol, TypeVar
 
 import numpy as np
 
-from registry import visibility
-from registry.document import Document, fields_of
+from registry.document import Document, fields_of, hit_of
 from registry.errors import RegistryError
 from registry.facets import facets_of
 from registry.hits import SORTS, Completion, Hit, Page
@@ -30,9 +29,10 @@ from registry.segments import BATCH, BROKEN, BusyError, Store
 from registry.snapshot import Loaded, Snapshot
 from registry.spelling import completions, nearest_names
 from registry.tokens import query_words
+from registry.visibility import only_public
 
 log = logging.getLogger(__name__)
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 POINTER = "current"
 COMPLAINT = "damaged"
 NEWEST, OLDER = "newest", "older"
@@ -58,10 +58,15 @@ class Plain(Protocol):
 class SearchIndex:
     """Reads, and in the sync process alone writes, the index below `path`. Safe in threads."""
 
-    def __init__(self, path: Path, plain: Plain | None = None) -> None:
-        """`plain` answers while there is no index; None: nothing is found then."""
+    def __init__(self, path: Path, plain: Plain | None = None,
+                 audiences: Callable[[int | None], frozenset[str]] = only_public) -> None:
+        """`plain` answers while there is no index; None: nothing is found then.
+
+        `audiences` says to which a user belongs, who is None for a visitor.
+        """
         self.path = path
         self._plain = plain
+        self._audiences = audiences
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
 
@@ -80,7 +85,7 @@ class SearchIndex:
         empty = Page(page=max(1, page), page_size=min(max(1, page_size), MAX_PAGE_SIZE),
                      is_ready=False)
         wanted = _Wanted(clause, types, sort if sort in SORTS else SORTS[0], explain)
-        audiences = visibility.audiences(user_id)
+        audiences = self._audiences(user_id)
         found = self._read(lambda opened: opened.page(wanted, audiences, empty), empty)
         if found.is_ready or self._plain is None:
             return found
@@ -89,7 +94,7 @@ class SearchIndex:
     def complete(self, prefix: str, *, limit: int = 8, user_id: int | None = None
                  ) -> list[Completion]:
         """Names that begin so, then names of which a part begins so; never raises."""
-        audiences = visibility.audiences(user_id)
+        audiences = self._audiences(user_id)
         found = self._read(lambda opened: opened.complete(prefix, audiences, limit), None)
         if found is None and self._plain:
             return self._plain.complete(prefix, limit, user_id)
@@ -98,7 +103,7 @@ class SearchIndex:
     def nearest(self, name: str, type: str = "", *, limit: int = 3, user_id: int | None = None
                 ) -> list[str]:
         """Names like this one, nearest first; `type` empty: of every type. Never raises."""
-        audiences = visibility.audiences(user_id)
+        audiences = self._audiences(user_id)
         return self._read(lambda opened: opened.nearest(name, type, audiences, limit), [])
 
     def _read(self, ask: Callable[[_Opened], T], otherwise: T) -> T:
@@ -273,7 +278,7 @@ class _Opened:
         total = int(np.count_nonzero(chosen))
         return replace(
             empty, total=total, facets=facets_of(snapshot, found.mask, chosen), is_ready=True,
-            hits=tuple(self._hit(ranking, found, number, wanted.is_explained)
+            hits=tuple(self._hit(ranking, found, number, wanted.is_explained, audiences)
                        for number in numbers.tolist()),
             terms=_terms(wanted.clause),
             suggestions=ranking.suggest(wanted.clause))
@@ -298,12 +303,12 @@ class _Opened:
         return [(known.get(segment.name) or Loaded(segment), gone)
                 for segment, gone in self._stores[name].read(segments)]
 
-    def _hit(self, ranking: Ranking, found: Found, number: int, is_explained: bool) -> Hit:
+    def _hit(self, ranking: Ranking, found: Found, number: int, is_explained: bool,
+             audiences: frozenset[str]) -> Hit:
         part, inside = ranking.snapshot.place(number)
-        card = part.segment.card(inside)
-        return Hit(**{**card, "tags": tuple(card["tags"]),
-                      "score": round(float(found.score[number]), 3),
-                      "why": ranking.explain(found, number) if is_explained else ()})
+        return hit_of(part.segment.card(inside), audiences,
+                      score=round(float(found.score[number]), 3),
+                      why=ranking.explain(found, number) if is_explained else ())
 
 
 def _by_name(parts: Iterable[tuple[Loaded, np.ndarray]]) -> dict[str, Loaded]:

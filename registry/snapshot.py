@@ -134,8 +134,11 @@ class Snapshot:
                          if len(numbers)], np.int64),
                 _joined([weights for numbers, weights in found if len(numbers)], np.float32))
 
-    def beginning(self, field: str, start: str, limit: int, without: str = "") -> list[str]:
-        """The most frequent words of a field that begin so, but none that begins with `without`."""
+    def beginning(self, field: str, start: str, limit: int, without: str = "") -> dict[str, int]:
+        """The most frequent words of a field that begin so, but none that begins with `without`.
+
+        Each with how many documents have it, seen or not, the most frequent first.
+        """
         found: Counter[str] = Counter()
         for part in self.parts:
             words, counts = part.segment.lexicon(field)
@@ -148,8 +151,8 @@ class Snapshot:
                 else np.arange(len(begun))
             for place in best.tolist():
                 found[words[begin + place]] += int(begun[place])
-        return [word for word in nsmallest(limit, found, key=lambda word: (-found[word], word))
-                if found[word]]
+        first = nsmallest(limit, found, key=lambda word: (-found[word], word))
+        return {word: found[word] for word in first if found[word]}
 
     def place(self, number: int) -> tuple[Loaded, int]:
         """The segment of a document and its number there."""

@@ -1,12 +1,24 @@
-"""Who may see which source. Every read of the catalog and of the index goes through here."""
+"""Who may see which source. Every read of the catalog and of the index goes through here.
+
+A folder of this server is for everyone, a repository on GitHub that is public, too. A private one
+is for those whose own token was seen to read it within the last hour; nothing else opens it, not
+even being an admin. When that cannot be asked, it closes.
+"""
 from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from registry.db import sources
-from registry.source import LOCAL
+from registry.db import github_tokens, repo_access, sources
+from registry.source import GITHUB, LOCAL
 
 PUBLIC = "public"
+NO_LEVEL = "none"
+BLOCKED = "blocked"  # GitHub itself may not show it, for legal reasons: nobody sees it here
+PROVEN_FOR = timedelta(minutes=60)
+IS_PUBLIC = sa.or_(sources.c.kind == LOCAL, sa.and_(
+    sources.c.kind == GITHUB, ~sources.c.is_private, sources.c.upstream_state != BLOCKED))
 
 
 def audience(kind: str, source_id: int) -> str:
@@ -14,11 +26,38 @@ def audience(kind: str, source_id: int) -> str:
     return PUBLIC if kind == LOCAL else f"source {source_id}"
 
 
-def audiences(user_id: int | None) -> frozenset[str]:
-    """The audiences that a user belongs to; None is a visitor. Empty means: may see nothing."""
-    return frozenset({PUBLIC})
-
-
 def is_visible(user_id: int | None) -> sa.ColumnElement[bool]:
-    """The condition on `sources` under which a user may see one; the same rule as `audiences`."""
-    return sources.c.kind == LOCAL
+    """The condition on `sources` under which a user may see one; None is a visitor."""
+    if user_id is None:
+        return IS_PUBLIC
+    return sa.or_(IS_PUBLIC, sa.and_(
+        sources.c.kind == GITHUB, sources.c.is_private, sources.c.upstream_state != BLOCKED,
+        _is_proven(user_id)))
+
+
+def _is_proven(user_id: int) -> sa.ColumnElement[bool]:
+    """Whether the user's token, which still works, was seen to read it not long ago."""
+    since = datetime.now(UTC).replace(tzinfo=None) - PROVEN_FOR
+    return sa.exists().where(
+        repo_access.c.user_id == user_id, repo_access.c.repo_id == sources.c.repo_id,
+        repo_access.c.level != NO_LEVEL, repo_access.c.checked_at > since,
+        github_tokens.c.user_id == user_id, github_tokens.c.problem.is_(None))
+
+
+class Audiences:
+    """Tells which audiences a user belongs to, by the same rule; asked anew at each search."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def of(self, user_id: int | None) -> frozenset[str]:
+        """None is a visitor."""
+        with self._engine.connect() as connection:
+            ids = connection.scalars(sa.select(sources.c.id).where(
+                sources.c.kind == GITHUB, is_visible(user_id))).all()
+        return frozenset({PUBLIC, *(audience(GITHUB, id) for id in ids)})
+
+
+def only_public(user_id: int | None) -> frozenset[str]:
+    """What is left where nobody can be asked who may see what."""
+    return frozenset({PUBLIC})

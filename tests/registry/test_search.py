@@ -21,12 +21,12 @@ from tests.registry.marketplace import data
 
 
 def document(name, *, type="data", version="1.0.0", description="", contributor="ann", number=0,
-             source_id=1, audience="public", older=(), text=None):
+             source_id=1, audience="public", older=(), text=None, clashes=()):
     hit = Hit(source="one", type=type, name=name, version=version, contributor=contributor,
               description=description, reference=f"{type}/{name}@{version}",
               updated=f"2026-01-01T00:00:{number:02}Z")
     return Document(source_id=source_id, audience=audience, hit=hit, older_versions=older,
-                    text=data(name) if text is None else text)
+                    text=data(name) if text is None else text, clashes=clashes)
 
 
 JOB = """\
@@ -241,14 +241,31 @@ def test_a_page_that_cannot_be_is_brought_into_bounds(filled, page, size, shown)
     assert found.total == 8
 
 
-def test_who_belongs_to_no_audience_sees_nothing(index, monkeypatch):
+def test_who_belongs_to_no_audience_sees_nothing(index):
     index.rebuild([document("open"), document("hidden", audience="source 7", source_id=7)])
     assert names(index) == ["open"]
-    monkeypatch.setattr("registry.visibility.audiences", lambda user_id: frozenset())
-    page = index.search("")
-    assert (page.total, index.search("hiden").suggestions) == (0, ())
+    nobody = SearchIndex(index.path, audiences=lambda user_id: frozenset())
+    page = nobody.search("")
+    assert (page.total, nobody.search("hiden").suggestions) == (0, ())
     assert not any(page.facets.values())
-    assert index.complete("h") == index.nearest("hiden") == []
+    assert nobody.complete("h") == nobody.nearest("hiden") == []
+
+
+def test_a_clash_shows_to_those_who_see_both_sides_of_it(index):
+    index.rebuild([
+        document("same", clashes=("source 7",)),
+        document("same", audience="source 7", source_id=7, clashes=("public",))])
+    member = SearchIndex(index.path, audiences=lambda user_id: frozenset({"public", "source 7"}))
+    assert [hit.reference for hit in index.search("").hits] == ["data/same@1.0.0"]
+    assert [hit.reference for hit in member.search("").hits] == ["one:data/same@1.0.0"] * 2
+
+
+def test_words_that_one_may_not_see_take_no_place_among_the_beginnings_of_others(index):
+    index.rebuild([document("open", description="starling")] + [
+        document(f"hidden{number}", description=f"star{letter} star{letter}s", number=number,
+                 audience="source 7", source_id=7)
+        for number in range(4) for letter in "abcdefghijklmnopqrstuvwxyz"])
+    assert names(index, "star") == ["open"]
 
 
 def test_what_one_may_not_see_does_not_change_what_is_found(index):
@@ -292,7 +309,7 @@ def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
         index.update([document("a", number=number)], {"1/data/a"})
         assert names(index) == ["a"]
     gc.enable()
-    segments = len(list(index.path.glob("v3-1/newest*.seg")))
+    segments = len(list(index.path.glob("v4-1/newest*.seg")))
     assert len(open_files(index.path)) == segments
 
 
@@ -351,17 +368,17 @@ def test_there_is_no_update_without_an_index(index):
 def test_a_rebuild_leaves_one_directory_named_after_the_form_of_the_index(index):
     for _ in range(3):
         index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v3-3"]
+    assert sorted(os.listdir(index.path)) == ["current", "v4-3"]
 
 
 def test_an_index_of_another_form_is_passed_over(index):
     index.rebuild(DOCUMENTS)
     (index.path / "current").unlink()
-    (index.path / "v3-1").rename(index.path / "v0-1")
+    (index.path / "v4-1").rename(index.path / "v0-1")
     (index.path / "current").symlink_to("v0-1")
     assert index.search("").is_ready is False
     index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v3-2"]
+    assert sorted(os.listdir(index.path)) == ["current", "v4-2"]
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b""),
@@ -370,7 +387,7 @@ def test_an_index_of_another_form_is_passed_over(index):
 @pytest.mark.parametrize("name", ["newest_*.seg", "_newest_*.toc", "newest-manifest.json"])
 def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, name):
     index.rebuild(DOCUMENTS)
-    file, = (index.path / "v3-1").glob(name)
+    file, = (index.path / "v4-1").glob(name)
     damage(file)
     reader = SearchIndex(index.path)
     assert reader.search("cifar10").hits == ()

@@ -4,7 +4,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -161,9 +160,8 @@ def pages(index, clause, **how):
 @settings(deadline=None, max_examples=25, phases=[Phase.generate])
 def test_the_index_answers_as_if_it_looked_at_every_document(
         corpus, asked, audiences, types, sort, size):
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("registry.visibility.audiences", lambda _: frozenset(audiences))
-        index = SearchIndex(Path(folder) / "index")
+    with tempfile.TemporaryDirectory() as folder:
+        index = SearchIndex(Path(folder) / "index", audiences=lambda _: frozenset(audiences))
         fill(index, corpus)
         for each in asked:
             check(index, corpus, each, audiences, types, sort, size)
@@ -197,9 +195,8 @@ def check(index, corpus, clause, audiences, types, sort, size):
 @settings(deadline=None, max_examples=25, phases=[Phase.generate])
 def test_words_find_what_has_all_of_them_an_exact_name_first_and_nothing_that_is_hidden(
         corpus, name, audiences):
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("registry.visibility.audiences", lambda _: frozenset(audiences))
-        index = SearchIndex(Path(folder) / "index")
+    with tempfile.TemporaryDirectory() as folder:
+        index = SearchIndex(Path(folder) / "index", audiences=lambda _: frozenset(audiences))
         index.rebuild(corpus)
         seen = [each for each in corpus if each.audience in audiences and each.is_newest]
         hits = index.search(All((Words(name, is_last=True),)), page_size=100).hits
