@@ -209,7 +209,8 @@ class GitRepository:
             return
         if not self.run("ls-files", "--", path, GIT_INDEX_FILE=index):
             raise GitError(f"{path} is not there")
-        self.run("update-index", "--force-remove", path, GIT_INDEX_FILE=index)
+        self.run("update-index", "--index-info", GIT_INDEX_FILE=index,  # needs no work tree
+                 input=f"0 {'0' * 40}\t{path}\n".encode())
 
     def write_commit(self, tree: str, parents: Sequence[str], message: str,
                      author: Mapping[str, str], committer: Mapping[str, str]) -> str:
