@@ -84,10 +84,17 @@ class Bodies:
             **{key: f"{url}{tail}" for key, tail in _REPOSITORY_LINKS.items()}}
 
     def repository(self, repository: Repository, token: Token | None) -> dict[str, Any]:
-        """As in lists, and inside of pulls."""
+        """As in lists: with what the asking person may do there."""
+        role = self._world.role(token.user if token else None, repository)
+        return {**self.inner_repository(repository), "permissions": {
+            "admin": role == "admin", "maintain": role == "admin",
+            "push": role in ("admin", "write"), "triage": role in ("admin", "write"),
+            "pull": role != "none"}}
+
+    def inner_repository(self, repository: Repository) -> dict[str, Any]:
+        """As inside of pulls, and of a fork its parent."""
         path = repository.full_name
         forks = sum(each.parent is repository for each in self._world.live())
-        role = self._world.role(token.user if token else None, repository)
         return {
             **self.minimal_repository(repository),
             "created_at": moment(repository.created_at),
@@ -104,17 +111,13 @@ class Bodies:
             "web_commit_signoff_required": False, "topics": [],
             "visibility": repository.visibility,
             "forks": forks, "open_issues": 0, "watchers": 0,
-            "default_branch": repository.default_branch,
-            "permissions": {
-                "admin": role == "admin", "maintain": role == "admin",
-                "push": role in ("admin", "write"), "triage": role in ("admin", "write"),
-                "pull": role != "none"}}
+            "default_branch": repository.default_branch}
 
     def full_repository(self, repository: Repository, token: Token | None) -> dict[str, Any]:
         found = {**self.repository(repository, token), "network_count": 0, "subscribers_count": 0}
         if repository.parent and repository.source and not repository.parent.is_deleted:
-            found["parent"] = self.repository(repository.parent, token)
-            found["source"] = self.repository(repository.source, token)
+            found["parent"] = self.inner_repository(repository.parent)
+            found["source"] = self.inner_repository(repository.source)
         return found
 
     def hook(self, repository: Repository, hook: Hook) -> dict[str, Any]:
@@ -282,7 +285,7 @@ class Bodies:
 
     # --- pulls ----------------------------------------------------------------------------------
 
-    def simple_pull(self, pull: Pull, token: Token | None) -> dict[str, Any]:
+    def simple_pull(self, pull: Pull) -> dict[str, Any]:
         url = f"{self._url(pull.base)}/pulls/{pull.number}"
         issue = f"{self._url(pull.base)}/issues/{pull.number}"
         html = f"{self._origin}/{pull.base.full_name}/pull/{pull.number}"
@@ -304,15 +307,15 @@ class Bodies:
             "commits_url": links["commits"], "review_comments_url": links["review_comments"],
             "review_comment_url": links["review_comment"], "comments_url": links["comments"],
             "statuses_url": statuses, "author_association": "NONE", "auto_merge": None,
-            "head": self._side(pull.head, pull.head_branch, pull.head_sha, token),
-            "base": self._side(pull.base, pull.base_branch, pull.base_sha, token),
+            "head": self._side(pull.head, pull.head_branch, pull.head_sha),
+            "base": self._side(pull.base, pull.base_branch, pull.base_sha),
             "_links": {name: {"href": href} for name, href in links.items()}}
 
-    def pull(self, pull: Pull, token: Token | None, mergeable: bool | None,
-             changes: list[FileChange], commits: int) -> dict[str, Any]:
+    def pull(self, pull: Pull, mergeable: bool | None, changes: list[FileChange],
+             commits: int) -> dict[str, Any]:
         state = {None: "unknown", True: self._readiness(pull), False: "dirty"}[mergeable]
         return {
-            **self.simple_pull(pull, token), "merged": pull.merged_at is not None,
+            **self.simple_pull(pull), "merged": pull.merged_at is not None,
             "mergeable": mergeable, "rebaseable": mergeable, "mergeable_state": state,
             "merged_by": self.user(pull.merged_by) if pull.merged_by else None, "comments": 0,
             "review_comments": 0, "maintainer_can_modify": pull.may_maintainers_modify,
@@ -346,13 +349,12 @@ class Bodies:
             "commit_id": review.sha,
             "_links": {"html": {"href": html}, "pull_request": {"href": url}}}
 
-    def _side(self, repository: Repository, branch: str, sha: str,
-              token: Token | None) -> dict[str, Any]:
+    def _side(self, repository: Repository, branch: str, sha: str) -> dict[str, Any]:
         if repository.is_deleted:
             return {"label": None, "ref": branch, "sha": sha, "user": None, "repo": None}
         owner = self._world.users[repository.owner.lower()]
         return {"label": f"{owner.login}:{branch}", "ref": branch, "sha": sha,
-                "user": self.user(owner), "repo": self.repository(repository, token)}
+                "user": self.user(owner), "repo": self.inner_repository(repository)}
 
     # --- the rest -------------------------------------------------------------------------------
 

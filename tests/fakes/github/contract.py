@@ -94,6 +94,10 @@ class Contract:
                 at = ".".join(map(str, error.absolute_path))
                 self._note(f"{place} at {at}: {error.message[:200]}")
 
+    def template(self, method: str, path: str) -> str | None:
+        """The path as the description has it, such as `/repos/{owner}/{repo}`."""
+        return self._operation(method, path.replace("/repositories/", "/repos/by-id/"))[0]
+
     def _note(self, violation: str) -> None:
         if not any(waiver.match(violation) for waiver in WAIVERS.values()):
             self.violations.append(violation)

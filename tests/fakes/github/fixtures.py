@@ -26,4 +26,5 @@ def github(github_server, github_contract, tmp_path_factory):
     github_server.reset(tmp_path_factory.mktemp("github"))
     yield github_server
     violations = [] if github_contract is None else github_contract.take_violations()
-    assert violations == [], "the stand-in answered what GitHub never would"
+    told = "\n".join(["the stand-in answered what GitHub never would:", *violations])
+    assert not violations, told

@@ -42,7 +42,7 @@ class _Pulls:
                  if state in ("all", pull.state)
                  and wanted.get("head") in (None, f"{pull.head.owner}:{pull.head_branch}")
                  and wanted.get("base") in (None, pull.base_branch)]
-        return page_of(pulls, lambda pull: self._bodies.simple_pull(pull, g.token))
+        return page_of(pulls, self._bodies.simple_pull)
 
     def open(self, owner: str, name: str) -> tuple[Response, int]:
         base, wanted = self._access.read(owner, name, "pull_requests"), body()
@@ -189,11 +189,21 @@ class _Pulls:
     def _whole(self, pull: Pull) -> dict[str, Any]:
         mergeable = None
         if pull.state == "open" and pull.looks <= 0:
-            mergeable = pull.base.git.merge_tree(pull.base_sha, pull.head_sha) is not None
+            mergeable = self._try_merge(pull)
         pull.looks -= 1
-        changes = self._changes(pull)
-        return self._bodies.pull(pull, g.token, mergeable, changes,
+        return self._bodies.pull(pull, mergeable, self._changes(pull),
                                  pull.base.git.count(pull.base_sha, pull.head_sha))
+
+    def _try_merge(self, pull: Pull) -> bool:
+        """Whether it merges; GitHub shows the commit of the try, merged or not."""
+        git = pull.base.git
+        tree = git.merge_tree(pull.base_sha, pull.head_sha)
+        if tree:
+            person = {"name": "GitHub", "email": "noreply@github.com",
+                      "date": moment(pull.updated_at)}
+            pull.merge_sha = git.write_commit(tree, [pull.base_sha, pull.head_sha], "Try", person,
+                                              person)
+        return tree is not None
 
     def _changes(self, pull: Pull) -> list[Any]:
         git = pull.base.git

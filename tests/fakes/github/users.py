@@ -13,7 +13,7 @@ from tests.fakes.github.world import World
 RESOURCES = (
     "core", "search", "graphql", "integration_manifest", "source_import", "code_scanning_upload",
     "actions_runner_registration", "scim", "dependency_snapshots", "code_search",
-    "code_scanning_autofix", "dependency_sbom", "audit_log", "audit_log_streaming")
+    "code_scanning_autofix", "audit_log", "audit_log_streaming")
 
 
 def blueprint(world: World, bodies: Bodies) -> Blueprint:
@@ -21,7 +21,10 @@ def blueprint(world: World, bodies: Bodies) -> Blueprint:
 
     @api.get("/user")
     def user() -> Response:
-        return jsonify(bodies.private_user(require_login().user))
+        token = require_login()
+        is_whole = token.scopes is not None and "user" in token.scopes
+        shape = bodies.private_user if is_whole else bodies.public_user
+        return jsonify(shape(token.user))
 
     @api.get("/users/<login>")
     def one_user(login: str) -> Response:
