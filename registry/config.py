@@ -1,6 +1,9 @@
 """The registry's settings, read once from the environment."""
 from __future__ import annotations
 
+import base64
+import binascii
+import ipaddress
 import os
 import secrets
 import tempfile
@@ -12,6 +15,8 @@ from urllib.parse import quote, urlsplit
 from registry.errors import RegistryError
 
 PACKAGE = Path(__file__).resolve().parent
+GITHUB_URL, GITHUB_API_URL = "https://github.com", "https://api.github.com"
+SEALING_KEY_BYTES = 32
 
 
 class Secret:
@@ -42,6 +47,7 @@ class Settings:
     `sync_interval_s` is the time between two looks at every source, `dump_interval_h` that between
     two dumps of the catalog; 0: none are made.
     `runner_token` None: the runner listens on a unix socket and asks for none.
+    `sealing_keys`: the first seals, the others only open; empty: the key is a file in the home.
     """
 
     home: Path
@@ -52,12 +58,16 @@ class Settings:
     port: int = 8080
     sync_interval_s: float = 60.0
     dump_interval_h: float = 24.0
+    github_url: str = GITHUB_URL
+    github_api_url: str = GITHUB_API_URL
+    sealing_keys: tuple[Secret, ...] = ()
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """Read PAISHARE_*, HOST and PORT; raises RegistryError naming a wrong variable."""
         home = Path(environ.get("PAISHARE_HOME") or "~/.paishare").expanduser().absolute()
         token = environ.get("PAISHARE_RUNNER_TOKEN")
+        github_url = _github_url(environ)
         return cls(
             home=home,
             database_url=_database_url(environ, home),
@@ -67,6 +77,9 @@ class Settings:
             port=_port(environ),
             sync_interval_s=_interval_s(environ),
             dump_interval_h=_dump_interval_h(environ),
+            github_url=github_url,
+            github_api_url=_github_api_url(environ, github_url),
+            sealing_keys=_sealing_keys(environ),
         )
 
     @property
@@ -169,3 +182,57 @@ def _dump_interval_h(environ: Mapping[str, str]) -> float:
         raise RegistryError("PAISHARE_DUMP_INTERVAL_H must be a number of hours, at most 8760, or "
                             f"0 for no dumps, not {text!r}.")
     return value
+
+
+def _github_url(environ: Mapping[str, str]) -> str:
+    url = (environ.get("PAISHARE_GITHUB_URL") or GITHUB_URL).rstrip("/")
+    if not _is_secure_address(url) or urlsplit(url).path:
+        raise RegistryError("PAISHARE_GITHUB_URL must be the address of a GitHub server, such as "
+                            f"https://github.example.org, with nothing behind it, not {url!r}.")
+    return url
+
+
+def _github_api_url(environ: Mapping[str, str], github_url: str) -> str:
+    usual = GITHUB_API_URL if github_url == GITHUB_URL else f"{github_url}/api/v3"
+    url = (environ.get("PAISHARE_GITHUB_API_URL") or usual).rstrip("/")
+    if not _is_secure_address(url):
+        raise RegistryError("PAISHARE_GITHUB_API_URL must look like https://github.example.org"
+                            f"/api/v3, not {url!r}. Leave it out to use {usual}.")
+    return url
+
+
+def _is_secure_address(url: str) -> bool:
+    """https, or http to this machine itself: tokens never travel in clear over a network."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host or ""))
+    return bool(host) and is_plain and is_safe
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _sealing_keys(environ: Mapping[str, str]) -> tuple[Secret, ...]:
+    given = [text.strip() for text in (environ.get("PAISHARE_SEALING_KEY") or "").split(",")]
+    for text in filter(None, given):
+        if not is_sealing_key(text):
+            raise RegistryError(  # never with the value: it may be a key with a slip of the pen
+                f"PAISHARE_SEALING_KEY must be {SEALING_KEY_BYTES} random bytes in base64, as "
+                f"`openssl rand -base64 {SEALING_KEY_BYTES}` prints them; or several such keys "
+                "with commas between, the newest first.")
+    return tuple(Secret(text) for text in given if text)
+
+
+def is_sealing_key(text: str) -> bool:
+    try:
+        return len(base64.b64decode(text, validate=True)) == SEALING_KEY_BYTES
+    except (binascii.Error, ValueError):
+        return False

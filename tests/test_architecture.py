@@ -13,7 +13,7 @@ GATEWAYS = {  # each outside library, and the only modules that may import it
     "rapidfuzz": {"registry.spelling"},
     "dulwich": {"registry.git_objects", "registry.git_origin", "registry.git_snapshot",
                 "registry.git_packs", "registry.git_store"},
-    "cryptography": {"registry.signing"},
+    "cryptography": {"registry.signing", "registry.sealing"},
     "github": {"registry.github_api"},
     "docker": {"runner.docker_driver", "runner.image_builder"},
     "pynvml": {"runner.devices"},

@@ -1,0 +1,322 @@
+"""GitHub's REST API in our words: identity, repositories, commits, pull requests."""
+from __future__ import annotations
+
+import json
+import logging
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Callable, Mapping, Sequence
+from urllib.parse import quote
+
+import requests
+from github import Auth, Github, GithubException
+
+from registry import github_records as records
+from registry.config import Secret, Settings
+from registry.errors import InvalidInputError, RegistryError
+from registry.github_errors import Action, Code, GitHubError, Refusal, error_of, made
+from registry.github_records import (
+    Author,
+    Head,
+    Identity,
+    PullInfo,
+    RepositoryInfo,
+)
+from registry.github_transport import MOVED_TO, Connection
+from registry.redaction import redacted
+
+API_VERSION = "2022-11-28"  # the next one takes away fields that are read here
+USER_AGENT = "PAIShare"
+TIMEOUT_S, HURRIED_S = 10.0, 5.0
+SECONDS_BETWEEN_WRITES = 0.25
+PER_PAGE, MAX_PAGES = 100, 100
+UNCHANGED = 304
+MOVED = (301, 302, 307, 308)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/"  # `_`: managed users of an enterprise
+                   r"(?!\.{1,2}$)(?![^/]*\.git$)[A-Za-z0-9._-]{1,100}", re.I)
+_SHA = re.compile(r"[0-9a-f]{40}")
+_BY_ID = re.compile(r"/repositories/([0-9]{1,18})$")
+
+
+def check_name(name: str) -> str:
+    """`owner/name` as it may be sent; raises InvalidInputError for anything else."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInputError(f"`{name[:200]}` is no repository of GitHub. Write owner/name, "
+                                "such as microsoft/pai.")
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+class GitHubApi:
+    """GitHub as one user's token sees it; for one job in one thread, then closed.
+
+    `token` None asks as nobody. With `is_hurried` an answer that takes more than 5 s is an error,
+    as on a page that somebody waits for. Every method raises GitHubError, and nothing else, for
+    what GitHub refuses or does not answer. No method waits for a limit to pass.
+    """
+
+    def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
+                 now: Callable[[], datetime] | None = None) -> None:
+        if not __debug__:
+            raise RegistryError("PAIShare does not speak to GitHub under `python -O`: checks that "
+                                "keep tokens safe are left out there. Start it without -O and "
+                                "without PYTHONOPTIMIZE.")
+        logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
+        self._url, self._token, self._now = settings.github_url, token, now or _utc_now
+        self._github = Github(
+            auth=Auth.Token(token.reveal()) if token else None, base_url=settings.github_api_url,
+            user_agent=USER_AGENT, api_version=API_VERSION, per_page=PER_PAGE, retry=None,
+            seconds_between_requests=0, seconds_between_writes=SECONDS_BETWEEN_WRITES)
+        self._connection = Connection(
+            settings.github_api_url, is_hurried=is_hurried,
+            timeout_s=HURRIED_S if is_hurried else TIMEOUT_S)
+        self.requests = 0
+
+    def __enter__(self) -> GitHubApi:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+        self._github.close()
+
+    @property
+    def remaining(self) -> int | None:
+        """Requests left in this hour, as the last answer said; None where none said it."""
+        left = self._github.requester.rate_limiting[0]
+        return None if left < 0 else left
+
+    # --- who and what ---------------------------------------------------------------------------
+
+    def whoami(self) -> Identity:
+        """Whose token this is. Raises GitHubError TOKEN_DEAD for one that is not accepted."""
+        answer = self._ask("GET", "/user")
+        return records.identity(answer.body, answer.headers,
+                                self._token.reveal() if self._token else "")
+
+    def repository(self, key: int | str) -> RepositoryInfo:
+        """By its number or its owner/name; an old name leads to the repository of now."""
+        found = self._repository(key, None)
+        assert found  # without an ETag nothing is unchanged
+        return found
+
+    def repository_since(self, id_: int, etag: str | None) -> RepositoryInfo | None:
+        """The same; None where nothing changed since the answer that had this ETag."""
+        return self._repository(id_, etag)
+
+    def repositories(self) -> list[RepositoryInfo]:
+        """Everything that the token's user was given a right on; public ones of others are not."""
+        return [records.repository(body) for body in self._all("/user/repos")]
+
+    def _repository(self, key: int | str, etag: str | None) -> RepositoryInfo | None:
+        path = f"/repositories/{key}" if isinstance(key, int) else f"/repos/{check_name(key)}"
+        answer = self._ask("GET", path, etag=etag)
+        if answer.status == UNCHANGED:
+            return None
+        if answer.status in MOVED:
+            moved = _BY_ID.search(answer.headers.get(MOVED_TO, ""))
+            if moved is None or isinstance(key, int):
+                raise made(Code.GONE, self._url)
+            return self._repository(int(moved[1]), None)
+        return records.repository(answer.body, answer.headers)
+
+    def fork(self, upstream: RepositoryInfo) -> RepositoryInfo:
+        """The user's own fork of it, made now if there is none; it fills up a little later.
+
+        Its name is what GitHub says: it may differ from the upstream's.
+        """
+        answer = self._write("POST", f"/repositories/{upstream.id}/forks", Action.FORK,
+                             {"default_branch_only": True}, "id")
+        fork = records.repository(answer.body)
+        if upstream.id not in (fork.parent_id, fork.network_id):
+            raise made(Code.UNKNOWN, self._url, self._now(),
+                       detail=f"{fork.full_name} is no fork of {upstream.full_name}")
+        return fork
+
+    # --- branches and commits -------------------------------------------------------------------
+
+    def head(self, repo_id: int, branch: str) -> Head | None:
+        """The branch's newest commit with its tree; None: no such branch, or nothing in it yet."""
+        answer = self._look(f"/repositories/{repo_id}/branches/{_quoted(branch)}")
+        if answer is None:
+            return None
+        commit = answer.body["commit"]
+        return Head(commit=commit["sha"], tree=commit["commit"]["tree"]["sha"])
+
+    def ref(self, repo_id: int, branch: str) -> str | None:
+        """The branch's newest commit; None: no such branch, or nothing in it yet."""
+        answer = self._look(f"/repositories/{repo_id}/git/ref/heads/{_quoted(branch)}")
+        return None if answer is None else answer.body["object"]["sha"]
+
+    def tree_of(self, repo_id: int, commit: str) -> str:
+        return self._ask("GET", f"/repositories/{repo_id}/git/commits/{_sha(commit)}"
+                         ).body["tree"]["sha"]
+
+    def commit_files(self, repo_id: int, base_sha: str, files: Mapping[str, str | None],
+                     message: str, author: Author, *, base_tree: str | None = None
+                     ) -> tuple[str, str]:
+        """One commit on top of `base_sha`, on no branch yet; a text of None takes a file out.
+
+        Gives its tree and its id. `base_tree` saves a request to whom it is known.
+        """
+        tree = self._write("POST", f"/repositories/{repo_id}/git/trees", Action.WRITE, {
+            "base_tree": base_tree or self.tree_of(repo_id, base_sha),
+            "tree": [_tree_item(path, text) for path, text in files.items()]}, "sha").body["sha"]
+        commit = self._write("POST", f"/repositories/{repo_id}/git/commits", Action.WRITE, {
+            "message": message, "tree": tree, "parents": [_sha(base_sha)],
+            "author": {"name": author.name, "email": author.email}}, "sha").body["sha"]
+        return tree, commit
+
+    def create_branch(self, repo_id: int, branch: str, sha: str) -> None:
+        """Raises GitHubError EXISTS where a branch of this name is there."""
+        self._write("POST", f"/repositories/{repo_id}/git/refs", Action.WRITE,
+                    {"ref": f"refs/heads/{branch}", "sha": _sha(sha)}, "object")
+
+    def move_branch(self, repo_id: int, branch: str, sha: str) -> None:
+        """Forward only, never by force; raises GitHubError NOT_FAST_FORWARD."""
+        self._write("PATCH", f"/repositories/{repo_id}/git/refs/heads/{_quoted(branch)}",
+                    Action.WRITE, {"sha": _sha(sha), "force": False}, "object")
+
+    # --- pull requests --------------------------------------------------------------------------
+
+    def find_pulls(self, upstream_id: int, head: str, base: str | None = None) -> list[PullInfo]:
+        """Every pull request from `user:branch`, open or not, newest first."""
+        return [records.pull(body) for body in self._all(
+            f"/repositories/{upstream_id}/pulls",
+            {"state": "all", "head": head} | ({"base": base} if base else {}))]
+
+    def open_pull(self, upstream_id: int, *, head: str, base: str, title: str, body: str,
+                  may_maintainers_modify: bool = True) -> PullInfo:
+        """Raises GitHubError PULL_EXISTS, NO_COMMITS, or FINISH_ON_GITHUB for a narrow token."""
+        return records.pull(self._write(
+            "POST", f"/repositories/{upstream_id}/pulls", Action.PULL,
+            {"head": head, "base": base, "title": title, "body": body,
+             "maintainer_can_modify": may_maintainers_modify}, "number").body)
+
+    def pull(self, upstream_id: int, number: int) -> PullInfo:
+        """With its checks and reviews; three to four requests."""
+        path = f"/repositories/{upstream_id}"
+        body = self._ask("GET", f"{path}/pulls/{number:d}").body
+        return records.pull(body, self._checks(path, (body.get("head") or {}).get("sha")),
+                            self._reviews(f"{path}/pulls/{number:d}/reviews"))
+
+    def _checks(self, path: str, sha: str | None) -> tuple[records.Check, ...] | None:
+        if not sha:
+            return ()
+        runs = self._allowed(f"{path}/commits/{_sha(sha)}/check-runs")
+        statuses = self._allowed(f"{path}/commits/{_sha(sha)}/status")
+        if runs is None and statuses is None:
+            return None
+        return (*map(records.check_of_run, (runs or {}).get("check_runs", ())),
+                *map(records.check_of_status, (statuses or {}).get("statuses", ())))
+
+    def _reviews(self, path: str) -> tuple[records.Review, ...] | None:
+        found = self._allowed(path)
+        return None if found is None else records.latest_reviews(found)
+
+    def create_hook(self, repo_id: int, url: str, secret: Secret,
+                    events: Sequence[str] = ("push",)) -> int:
+        """Have GitHub tell `url` of pushes; gives the hook's number."""
+        return self._write("POST", f"/repositories/{repo_id}/hooks", Action.WRITE, {
+            "name": "web", "active": True, "events": list(events),
+            "config": {"url": url, "content_type": "json", "secret": secret.reveal()}},
+            "id").body["id"]
+
+    # --- one request ----------------------------------------------------------------------------
+
+    def _all(self, path: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
+        """Page by page, by number: no address out of an answer is ever followed."""
+        found: list[Any] = []
+        for page in range(1, MAX_PAGES + 1):
+            answer = self._ask("GET", path, parameters={
+                **(parameters or {}), "per_page": PER_PAGE, "page": page})
+            found += answer.body
+            if 'rel="next"' not in answer.headers.get("link", ""):
+                break
+        return found
+
+    def _look(self, path: str) -> _Answer | None:
+        """None where there is nothing, as shortly after a write, or in an empty repository."""
+        try:
+            return self._ask("GET", path)
+        except GitHubError as error:
+            if error.code in (Code.GONE, Code.EMPTY):
+                return None
+            raise
+
+    def _allowed(self, path: str) -> Any:
+        """What is there; None where the token may not read it."""
+        try:
+            return self._ask("GET", path, parameters={"per_page": PER_PAGE}).body
+        except GitHubError as error:
+            if error.code in (Code.GONE, Code.FORBIDDEN):
+                return None
+            raise
+
+    def _write(self, verb: str, path: str, action: Action, body: Any, needed: str) -> _Answer:
+        """A write; an answer without what it must hold is no success, whatever its status."""
+        answer = self._ask(verb, path, action=action, body=body)
+        if not isinstance(answer.body, dict) or needed not in answer.body:
+            raise made(Code.UNKNOWN, self._url, self._now(),
+                       detail=f"{answer.status} without {needed}")
+        return answer
+
+    def _ask(self, verb: str, path: str, *, action: Action = Action.READ,
+             parameters: Mapping[str, Any] | None = None, body: Any = None,
+             etag: str | None = None) -> _Answer:
+        self.requests += 1
+        try:
+            status, headers, text = self._github.requester.requestJson(
+                verb, path, dict(parameters or {}), {"If-None-Match": etag} if etag else {}, body,
+                self._connection)  # type: ignore[arg-type]
+        except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
+            raise self._unanswered(action, error) from None  # its chain holds the whole request
+        answer = _Answer(status=status, headers=headers, body=_json(text))
+        if status >= 400 or (status in MOVED and action is not Action.READ):
+            raise error_of(Refusal(status=status, headers=headers, body=answer.body,
+                                   action=action, url=self._url, now=self._now()), self._hide)
+        return answer
+
+    def _unanswered(self, action: Action, error: Exception) -> GitHubError:
+        """A read can be tried again at once; of a write nobody knows whether it was done."""
+        was_sent = not isinstance(error, requests.ConnectTimeout)
+        code = Code.UNKNOWN if was_sent and action is not Action.READ else Code.UNREACHABLE
+        return made(code, self._url, self._now(), detail=self._hide(str(error))[:1000])
+
+    def _hide(self, text: str) -> str:
+        return redacted(text, *([self._token] if self._token else []))
+
+
+def _tree_item(path: str, text: str | None) -> dict[str, Any]:
+    item: dict[str, Any] = {"path": path, "mode": "100644", "type": "blob"}
+    return item | ({"sha": None} if text is None else {"content": text})
+
+
+def _quoted(branch: str) -> str:
+    return quote(branch, safe="/")
+
+
+def _sha(text: str) -> str:
+    if not _SHA.fullmatch(text):
+        raise InvalidInputError(f"`{text[:100]}` is no commit id.")
+    return text
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
