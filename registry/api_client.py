@@ -97,6 +97,12 @@ class ApiClient:
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         return self._call("POST", ("jobs",), json=body, headers=headers).json()
 
+    def run_again(self, id_: str, attempt: int) -> dict[str, Any]:
+        """Run what an attempt ran once more, exactly once however often the connection breaks."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        return self._call("POST", ("jobs", id_, "again"), params={"attempt": attempt},
+                          headers=headers).json()
+
     def download(self, *path: object) -> Iterator[bytes]:
         """The bytes of one file, piece by piece."""
         with self._call("GET", path, stream=True) as response:

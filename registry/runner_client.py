@@ -116,6 +116,10 @@ class RunnerClient:
         """What a task used while it ran, oldest sample first."""
         return self._json("GET", (*_task(id_, attempt, role, index), "metrics"))["samples"]
 
+    def receipt(self, id_: str, attempt: int) -> dict[str, Any]:
+        """What an attempt that has ended truly ran with; raises NotFoundError before that."""
+        return self._json("GET", ("jobs", id_, "attempts", attempt, "receipt"))
+
     def artifacts(self, id_: str) -> list[dict[str, Any]]:
         return self._json("GET", ("jobs", id_, "artifacts"))["artifacts"]
 

@@ -35,8 +35,8 @@ def read(folders: JobFolders, job_id: str, attempt: int) -> dict[str, Any]:
     try:
         return json.loads(_path(folders, job_id, attempt).read_text("utf-8"))
     except (FileNotFoundError, ValueError):
-        raise NotFoundError(f"Attempt {attempt} of job {job_id} has left no receipt. One is written "
-                            "when an attempt ends.") from None
+        raise NotFoundError(f"Attempt {attempt} of job {job_id} has left no receipt. One is "
+                            "written when an attempt ends.") from None
 
 
 def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,

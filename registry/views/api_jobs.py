@@ -6,13 +6,14 @@ from typing import Any, Mapping
 
 from flask import Response, request, url_for
 
+from registry import receipts
 from registry.errors import ForbiddenError
 from registry.views import api_models as models
 from registry.views import auth, submissions
 from registry.views.api_openapi import Api
 from registry.views.downloads import artifact_response, log_response
 from registry.views.errors import API_PREFIX
-from registry.views.job_access import job_of, task_of
+from registry.views.job_access import job_of, receipt_of, task_of
 from registry.views.services import services
 from runner.spec import FINAL_STATES
 
@@ -105,6 +106,36 @@ def read_metrics(job_id: str, query: models.OneTask) -> dict[str, Any]:
     task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
     samples = services().runner.metrics(*task.place) if task.is_started else []
     return {"samples": samples, "attempt": task.attempt, "role": task.role, "index": task.index}
+
+
+@api.route("GET", "/jobs/<job_id>/receipt", query=models.OneAttempt, result=models.Receipt,
+           errors=(404, 503))
+def show_receipt(job_id: str, query: models.OneAttempt) -> dict[str, Any]:
+    """What an attempt truly ran with and how it ended; there once the attempt has ended."""
+    return receipt_of(job_of(auth.required_user(), job_id), query.attempt)
+
+
+@api.route("GET", "/jobs/<job_id>/receipt/differences", query=models.TwoAttempts,
+           result=models.ReceiptDifferences, errors=(404, 503))
+def compare_receipts(job_id: str, query: models.TwoAttempts) -> dict[str, Any]:
+    """In what two attempts differ: what they ran with, where, and how they ended."""
+    user = auth.required_user()
+    first = receipt_of(job_of(user, job_id), query.attempt)
+    second = receipt_of(job_of(user, query.other), query.other_attempt)
+    return {"differences": [vars(each) for each in receipts.differences(first, second)]}
+
+
+@api.route("POST", "/jobs/<job_id>/again", query=models.OneAttempt, headers=KEY_HEADER, status=201,
+           result=models.Job, errors=(404, 503))
+def run_again(job_id: str, query: models.OneAttempt) -> dict[str, Any]:
+    """Run exactly what an attempt ran: the same images and inputs, bit by bit.
+
+    Where one of them is gone, the new job fails and says which.
+    """
+    user = auth.required_user()
+    receipt = receipt_of(job_of(user, job_id), query.attempt)
+    key = request.headers.get("Idempotency-Key", "")
+    return _with_url(submissions.again(user, receipt, f"api/{user.id}/{key}" if key else None))
 
 
 @api.route("GET", "/jobs/<job_id>/artifacts", result=models.Artifacts, errors=(404, 503))

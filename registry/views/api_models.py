@@ -269,6 +269,57 @@ class JobPage(Answer):
     next: str | None = Field(description="For `before`; null on the last page.")
 
 
+class OneAttempt(Given):
+    attempt: int = Field(default=0, ge=0, le=1_000_000, description="0: the newest.")
+
+
+class TwoAttempts(OneAttempt):
+    other: str = Field(max_length=64, description="The job to compare with; it may be the same.")
+    other_attempt: int = Field(default=0, ge=0, le=1_000_000, description="0: its newest.")
+
+
+class ReceiptOfTask(Answer):
+    role: str
+    index: int
+    state: str
+    exit_code: int | None
+    exit_text: str
+    oom_killed: bool
+    started_at: datetime | None
+    finished_at: datetime | None
+    wall_s: float | None
+    cpu_s: float | None = Field(description="CPU seconds; null where nothing was measured.")
+    peak_memory: int | None = Field(description="Bytes.")
+    gpus: list[dict[str, Any]] = Field(description="Model, UUID, and the peak of memory in use.")
+
+
+class Receipt(Answer):
+    format: int
+    job: str
+    attempt: int
+    state: str
+    cause: str
+    reason: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    wall_s: float | None
+    machine: dict[str, Any] = Field(description="What it ran on: sizes, and versions of what "
+                                                "matters.")
+    tasks: list[ReceiptOfTask]
+    spec: dict[str, Any] = Field(description="The job spec with every image and input pinned.")
+
+
+class ReceiptDifference(Answer):
+    group: Literal["inputs", "machine", "result"]
+    what: str
+    first: str
+    second: str
+
+
+class ReceiptDifferences(Answer):
+    differences: list[ReceiptDifference]
+
+
 class OneTask(Given):
     role: str = Field(default="", description="Empty: the first task role.")
     index: int = Field(default=0, ge=0, le=100_000)

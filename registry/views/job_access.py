@@ -53,3 +53,10 @@ def task_of(job: Mapping[str, Any], *, role: str = "", index: int = 0, attempt: 
             f"{', '.join(known[:20])}{' …' if len(known) > 20 else ''}.")
     return Task(job_id=job["id"], attempt=number, role=name, index=index,
                 is_started=bool(job["attempts"]))
+
+
+def receipt_of(job: Mapping[str, Any], attempt: int) -> dict[str, Any]:
+    """The receipt of an attempt, 0: of the newest; raises NotFoundError where there is none yet."""
+    if not job["attempts"]:
+        raise NotFoundError(f"Job {job['id']} has run nothing, so there is no receipt of it.")
+    return services().runner.receipt(job["id"], attempt or len(job["attempts"]))

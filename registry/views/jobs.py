@@ -1,14 +1,17 @@
 """The pages of jobs: the list, and one job with its tasks, logs and artifacts."""
 from __future__ import annotations
 
+import secrets
 from typing import Any, Mapping
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from registry.views import auth
+from registry import receipts
+from registry.errors import NotFoundError
+from registry.views import auth, submissions
 from registry.views.downloads import is_image
-from registry.views.job_access import Task, job_of, task_of
+from registry.views.job_access import Task, job_of, receipt_of, task_of
 from registry.views.services import services
 from registry.views.text import plain_log
 from runner.spec import FINAL_STATES, JOB_STATES
@@ -56,6 +59,34 @@ def stop(job_id: str) -> ResponseReturnValue:
     if job["state"] not in FINAL_STATES:
         flash(f"Job {job['name']} was asked to stop. Its logs and artifacts stay.")
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
+@blueprint.get("/<job_id>/receipt")
+def receipt(job_id: str) -> ResponseReturnValue:
+    """What one attempt truly ran with; with `?with=ID`, in what another job's differs."""
+    user = auth.required_user()
+    job, other_id = job_of(user, job_id), request.args.get("with", "").strip()
+    shown = receipt_of(job, _number(request.args.get("attempt", "")))
+    other, wrong = None, ""
+    try:
+        other = receipt_of(job_of(user, other_id), 0) if other_id else None
+    except NotFoundError as error:
+        wrong = error.message
+    return render_template(
+        "jobs/receipt.html", job=job, receipt=shown, facts=receipts.facts(shown), other=other,
+        other_id=other_id, wrong=wrong, key=secrets.token_urlsafe(16),
+        differences=receipts.differences(shown, other) if other else None), 404 if wrong else 200
+
+
+@blueprint.post("/<job_id>/again")
+def again(job_id: str) -> ResponseReturnValue:
+    """Run exactly what an attempt ran; the form carries a key, so that pressed twice it is once."""
+    user = auth.required_user()
+    job = job_of(user, job_id)
+    shown = receipt_of(job, _number(request.form.get("attempt", "")))
+    made = submissions.again(user, shown, f"form/{user.id}/{request.form.get('key', '')}")
+    flash(f"Job {made['name']} runs once more, with exactly what job {job['id']} ran.")
+    return redirect(url_for("jobs.show", job_id=made["id"]), 303)
 
 
 def _facts(job: Mapping[str, Any]) -> dict[str, Any]:

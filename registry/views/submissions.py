@@ -9,7 +9,7 @@ from registry.component import parse
 from registry.errors import InvalidInputError, RunnerUnavailableError
 from registry.resolver import Resolved, resolve
 from registry.views.services import services
-from runner.spec import JobSpec
+from runner.spec import JobSpec, known_job_spec
 
 # In a job's origin: the text was changed after it came from there.
 EDITED = "edited"
@@ -53,6 +53,11 @@ def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
     job = services().runner.submit(spec, key)
     services().runs.note(job["id"], spec, user_id=user.id)
     return job
+
+
+def again(user: User, receipt: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
+    """Run what a receipt tells of once more, for this user; raises RunnerUnavailableError."""
+    return submit(user, replace(known_job_spec(receipt["spec"]), user=user.name), key)
 
 
 def fit_of(spec: JobSpec) -> dict[str, Any] | None:

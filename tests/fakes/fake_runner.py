@@ -21,6 +21,7 @@ class FakeRunner:
         self.keys: dict[str, str] = {}
         self.logs: dict[tuple, list[dict]] = {}
         self.files: dict[tuple, bytes] = {}
+        self.receipts: dict[tuple, dict] = {}
         self.samples: dict[tuple, list[dict]] = {}
         self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
         self.token: str | None = None
@@ -83,6 +84,16 @@ class FakeRunner:
             for task in attempt["tasks"]:
                 task.update(state=state, exit_code=code, exit_text=f"exit code {code}",
                             finished_at=NOW)
+            self.receipts[id_, attempt["number"]] = {
+                "format": 1, "job": id_, "attempt": attempt["number"], "state": state,
+                "cause": "none", "reason": reason, "started_at": NOW, "finished_at": NOW,
+                "wall_s": 61.5, "spec": job["spec"],
+                "machine": {"cpus": 8, "memory_mb": 16000, "docker": "20.10", "kernel": "6.1",
+                            "cgroups": "2", "gpu_driver": None},
+                "tasks": [{**{key: task[key] for key in (
+                    "role", "index", "state", "exit_code", "exit_text", "oom_killed", "started_at",
+                    "finished_at")}, "wall_s": 61.5, "cpu_s": 12.0, "peak_memory": 64 << 20,
+                    "gpus": []} for task in attempt["tasks"]]}
         job.update(state=state, stage="end", reason=reason, finished_at=NOW)
 
 
@@ -149,6 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
                     for key, content in runner.files.items() if key[0] == id_]})
             case "GET", ["jobs", id_, "artifacts", attempt, role, index, *path]:
                 self._bytes(runner.files[(id_, int(attempt), role, int(index), "/".join(path))])
+            case "GET", ["jobs", id_, "attempts", attempt, "receipt"]:
+                self._json(runner.receipts[id_, int(attempt)])
             case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "metrics"]:
                 self._json({"samples": runner.samples[id_, int(attempt), role, int(index)]})
             case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "log", *raw]:
