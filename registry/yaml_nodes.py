@@ -23,6 +23,7 @@ Path = tuple[str | int, ...]
 
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _TAB_INDENT = re.compile("^ *\t[ \t]*(?=[^ \t#\r\n])", re.MULTILINE)
+_BLANK = re.compile(r"\s|#.*")
 _SIMPLE_KEY = re.compile(r"[A-Za-z0-9_$~-]+")
 
 # What libyaml says, and what a person can do about it.
@@ -263,15 +264,28 @@ def _scalar_node(event: Any, start: int, end: int) -> Node:
 
 
 def _events(lines: Lines) -> Iterator[Any]:
+    opened: list[Any] = []
     try:
-        yield from yaml.parse(lines.text[lines.skipped:], Loader=yaml.CSafeLoader)
+        for event in yaml.parse(lines.text[lines.skipped:], Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                opened.pop()
+            yield event
     except yaml.MarkedYAMLError as error:
-        raise component_error(_syntax_problems(lines, error)) from error
+        raise component_error(_syntax_problems(lines, error, opened)) from error
 
 
-def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError) -> list[Problem]:
+def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError, opened: Sequence[Any]
+                     ) -> list[Problem]:
+    """`opened` are the lists and fields that were begun and not ended."""
     said = error.problem or ""
     mark = error.context_mark if said.startswith(_MARKED_AT_THE_BEGIN) else error.problem_mark
+    if said == "did not find expected node content" and opened and opened[-1].flow_style \
+            and not _BLANK.sub("", lines.text[mark.index + lines.skipped:]):
+        said = "did not find expected ',' or " + (
+            "'}'" if isinstance(opened[-1], yaml.MappingStartEvent) else "']'")
+        mark = opened[-1].start_mark
     offset = mark.index + lines.skipped if mark else 0
     if said.startswith("found character"):
         return _stray_characters(lines, offset)
