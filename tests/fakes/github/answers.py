@@ -43,7 +43,7 @@ def register(app: Flask, world: World) -> None:
 
     @app.before_request
     def begin() -> Response | None:
-        g.token, g.fault, g.needed, g.command, g.headers = None, None, "", "", {}
+        g.token, g.fault, g.needed, g.git, g.headers = None, None, "", {}, {}
         request.get_data()
         is_rest = request.path.startswith(PREFIX)
         if is_rest:
@@ -258,7 +258,7 @@ def _log(world: World, answer: Response) -> None:
     seen = Seen(
         method=request.method, path=request.path, query=request.query_string.decode(),
         status=answer.status_code, size=0, received=len(request.get_data()),
-        login=name_of(g.token) if g.token else None, command=g.command)
+        login=name_of(g.token) if g.token else None, **g.git)
     if answer.is_streamed:
         answer.response = _counted(answer.response, seen)
     else:
@@ -274,4 +274,5 @@ def _counted(chunks: Any, seen: Seen) -> Iterator[bytes]:
             seen.size += len(chunk)
             yield chunk
     finally:
-        chunks.close()
+        if hasattr(chunks, "close"):
+            chunks.close()

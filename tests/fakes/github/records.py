@@ -5,8 +5,14 @@ import re
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Callable
+
+from werkzeug.wrappers import Response
 
 from tests.fakes.github.repository import GitRepository
+
+# What one Git request gets: (its command, the right answer) → the answer.
+GitAnswer = Callable[[str, Callable[[], Response]], Response]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -79,6 +85,7 @@ class Repository:
     ready_at: datetime | None = None
     looks: int = 0
     is_deleted: bool = False
+    git_answer: GitAnswer = lambda command, real: real()
 
     @property
     def full_name(self) -> str:
@@ -198,7 +205,8 @@ class Fault:
 class Seen:
     """One request; `received` and `size` are the bytes of its body and of its answer's body.
 
-    `command` is what a Git request wants: ls-refs, fetch, push or an older protocol's name.
+    `command` is what a Git request wants: advertise, ls-refs, fetch, push or `fetch v0` of the
+    older protocol; of a fetch, `wants` are how many objects by id, and `filter` what is left out.
     """
 
     method: str
@@ -209,6 +217,8 @@ class Seen:
     size: int
     received: int
     command: str = ""
+    wants: int = 0
+    filter: str = ""
 
     @property
     def is_git(self) -> bool:

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import Iterator
+from typing import Any, Iterator
 
 from flask import Blueprint, Response, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
@@ -27,19 +27,19 @@ def blueprint(world: World) -> Blueprint:
     @git.get("/<owner>/<name>.git/info/refs")
     def refs(owner: str, name: str) -> AnyResponse:
         service = request.args.get("service", "")
-        g.command = "advertise"
+        g.git = {"command": "advertise"}
         found = _allowed(world, owner, name, is_write=service == "git-receive-pack")
         return _redirected(found) if found.full_name.lower() != f"{owner}/{name}".lower() \
             else _backend(found, "info/refs")
 
     @git.post("/<owner>/<name>.git/git-upload-pack")
     def fetch(owner: str, name: str) -> AnyResponse:
-        g.command = _command()
+        g.git = _wanted()
         return _backend(_allowed(world, owner, name, is_write=False), "git-upload-pack")
 
     @git.post("/<owner>/<name>.git/git-receive-pack")
-    def push(owner: str, name: str) -> Response:
-        g.command = "push"
+    def push(owner: str, name: str) -> AnyResponse:
+        g.git = {"command": "push"}
         found = _allowed(world, owner, name, is_write=True)
         before = found.git.refs()
         answer = _backend(found, "git-receive-pack")
@@ -53,12 +53,15 @@ def blueprint(world: World) -> Blueprint:
     return git
 
 
-def _command() -> str:
-    """ls-refs or fetch of protocol 2; with what is filtered, and `fetch v0` of the older one."""
+def _wanted() -> dict[str, Any]:
+    """What a fetch asks for, as `Seen` notes it."""
     raw = request.get_data()
     raw = gzip.decompress(raw) if request.headers.get("Content-Encoding") == "gzip" else raw
     named = re.search(rb"command=([a-z-]+)", raw[:100])
-    return named[1].decode() if named else "fetch v0"
+    filtered = re.search(rb"filter ([^\n]+)", raw)
+    return {"command": named[1].decode() if named else "fetch v0",
+            "wants": len(re.findall(rb"want [0-9a-f]{40}", raw)),
+            "filter": filtered[1].decode() if filtered else ""}
 
 
 def _allowed(world: World, owner: str, name: str, *, is_write: bool) -> Repository:
@@ -97,7 +100,11 @@ def _redirected(found: Repository) -> AnyResponse:
     return redirect(f"{request.host_url}{found.full_name}.git/info/refs?{query}", 301)
 
 
-def _backend(found: Repository, service: str) -> Response:
+def _backend(found: Repository, service: str) -> AnyResponse:
+    return found.git_answer(g.git["command"], lambda: _run(found, service))
+
+
+def _run(found: Repository, service: str) -> Response:
     """One CGI request; its answer streams, so that a large one is never held whole."""
     with tempfile.TemporaryFile() as body:
         body.write(request.get_data())
