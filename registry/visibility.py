@@ -41,7 +41,7 @@ def _is_proven(user_id: int) -> sa.ColumnElement[bool]:
     return sa.exists().where(
         repo_access.c.user_id == user_id, repo_access.c.repo_id == sources.c.repo_id,
         repo_access.c.level != NO_LEVEL, repo_access.c.checked_at > since,
-        github_tokens.c.user_id == user_id, github_tokens.c.problem.is_(None))
+        github_tokens.c.user_id == repo_access.c.user_id, github_tokens.c.problem.is_(None))
 
 
 class Audiences:
