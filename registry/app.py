@@ -6,13 +6,14 @@ from typing import Mapping
 
 from flask import Flask
 
-from registry import db
+from registry import db, lock
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.changelog import Changelog
 from registry.config import PACKAGE, Settings
 from registry.dump import Dumps
 from registry.feeds import Feeds
+from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
 from registry.rebuild import Fingerprints
@@ -41,6 +42,7 @@ from registry.views import (
     versions,
 )
 from registry.views.services import EXTENSION, Services
+from registry.visibility import Audiences
 
 # A component of 256 KB as a form field, every character of it written as %XX.
 MAX_FORM_BYTES = 1_000_000
@@ -81,8 +83,9 @@ def services_of(found: Settings) -> Services:
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
-        search=SearchIndex(found.search_dir, PlainSearch(engine)),
+        search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),
         relations=Relations(engine, catalog), runs=Runs(engine, catalog),
-        runner=RunnerClient(found.runner_url, found.runner_token))
+        runner=RunnerClient(found.runner_url, found.runner_token),
+        is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK))

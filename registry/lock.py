@@ -1,10 +1,12 @@
-"""One server at a time on one PAISHARE_HOME."""
+"""One server at a time on one PAISHARE_HOME, and one process of each kind."""
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import json
+import logging
 import os
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,10 @@ from typing import Iterator
 from registry.config import Settings
 from registry.errors import ConflictError
 
+log = logging.getLogger(__name__)
 ENDING_S = 20.0
 POLL_S = 0.1
+ALONE_POLL_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,33 @@ def held(settings: Settings, url: str) -> Iterator[Lock]:
         yield Lock(fd=fd)
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def alone(path: Path, stop: threading.Event) -> Iterator[None]:
+    """Hold the lock at `path`, waiting for another process that does until `stop`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as file:
+        while not stop.is_set():
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                log.warning("Another process does this work for this home; waiting for its end.")
+                stop.wait(ALONE_POLL_S)
+        yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock at `path` right now."""
+    try:
+        with open(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _acquire(fd: int, home: Path) -> None:

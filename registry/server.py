@@ -1,4 +1,4 @@
-"""One whole server: its lock, its port, and the three processes web, sync and runner."""
+"""One whole server: its lock, its port, and the processes web, sync, github and runner."""
 from __future__ import annotations
 
 import contextlib
@@ -23,6 +23,8 @@ HOPELESS = 3  # deaths in a row, within about four seconds
 POLL_S = 0.1
 SYNC = ("import os; from registry import config, sync; "
         "sync.main(config.Settings.from_environ(os.environ))")
+GITHUB = ("import os; from registry import config, github_worker; "
+          "github_worker.main(config.Settings.from_environ(os.environ))")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +122,11 @@ def programs(settings: Settings, listener: int, lock_fd: int) -> list[Program]:
         "--graceful-timeout", "5", "--log-level", "warning", "registry.app:create_app()",
         fds=(lock_fd, listener))
     sync = _program(settings, "sync", "-c", SYNC, fds=(lock_fd,))
+    github = _program(settings, "github", "-c", GITHUB, fds=(lock_fd,))
     runner = _program(settings, "runner", "-m", "runner", fds=(lock_fd,), RUNNER_HOME=runner_home,
                       RUNNER_SOCKET=runner_socket, RUNNER_SOURCE_FOLDERS=settings.git_dir)
     is_own_runner = settings.runner_url == f"unix:{runner_socket}"
-    return [web, sync, runner] if is_own_runner else [web, sync]
+    return [web, sync, github, runner] if is_own_runner else [web, sync, github]
 
 
 def _program(settings: Settings, name: str, *arguments: str, fds: tuple[int, ...],

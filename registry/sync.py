@@ -2,18 +2,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import signal
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Collection, Iterator, Sequence
+from typing import Collection, Sequence
 
 import sqlalchemy as sa
 
-from registry import db
+from registry import db, lock
 from registry.catalog import Catalog
 from registry.commits import Fetched
 from registry.config import Settings
@@ -29,7 +27,6 @@ from registry.sources import Sources
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
-LOCK_POLL_S = 1.0
 AWAY_S = 2.0  # between two looks for a database that is away
 MAX_NAMED = 5
 SETTLED_NS = 2_000_000_000
@@ -160,7 +157,7 @@ def main(settings: Settings) -> None:
     engine = db.create_engine(settings.database_url)
     catalog = Catalog(engine, settings.git_dir)
     sync = Sync(engine, catalog, SearchIndex(settings.search_dir))
-    with alone(settings.home / "sync.lock", stop):
+    with lock.alone(settings.home / "sync.lock", stop):
         log.info("Syncing every %g s.", settings.sync_interval_s)
         _loop(sync, DumpClock(Dumps(engine, catalog, settings.home), settings.dump_interval_h),
               settings.sync_interval_s, stop)
@@ -183,18 +180,3 @@ def _loop(sync: Sync, clock: DumpClock, interval_s: float, stop: threading.Event
         except Exception:
             log.exception("A round of syncs failed; the next one tries again.")
         stop.wait(POLL_S)
-
-
-@contextlib.contextmanager
-def alone(path: Path, stop: threading.Event) -> Iterator[None]:
-    """Hold the lock at `path`, waiting for another process that does until `stop`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a") as file:
-        while not stop.is_set():
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                log.warning("Another sync process runs on this home; waiting for its end.")
-                stop.wait(LOCK_POLL_S)
-        yield

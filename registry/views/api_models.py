@@ -417,6 +417,7 @@ class Health(Answer):
     status: Literal["ok", "degraded"]
     web: bool
     runner: bool
+    github: bool
     sync: LastSync
 
 

@@ -81,7 +81,7 @@ def show_health() -> dict[str, Any]:
     """Which parts of the server answer."""
     is_up = services().runner.is_up()
     return {"status": "ok" if is_up else "degraded", "web": True, "runner": is_up,
-            "sync": {"last": iso(last_sync())}}
+            "github": services().is_github_up(), "sync": {"last": iso(last_sync())}}
 
 
 @api.route("GET", "/machine", result=models.Machine, errors=(503,))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Callable
 
 from flask import current_app
 
@@ -25,7 +26,10 @@ EXTENSION = "paishare"
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """One of each for the whole process; all of them may be used by several threads."""
+    """One of each for the whole process; all of them may be used by several threads.
+
+    `is_github_up` tells whether the process that speaks to GitHub runs.
+    """
 
     accounts: Accounts
     catalog: Catalog
@@ -41,6 +45,7 @@ class Services:
     relations: Relations
     runner: RunnerClient
     runs: Runs
+    is_github_up: Callable[[], bool]
 
 
 def services() -> Services:
