@@ -1,6 +1,7 @@
 """GitHub's REST API in our words: identity, repositories, commits, pull requests."""
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import re
@@ -95,6 +96,12 @@ class GitHubApi:
         left = self._github.requester.rate_limiting[0]
         return None if left < 0 else left
 
+    @property
+    def resets_at(self) -> datetime | None:
+        """When that hour is over, in UTC; None where no answer said it."""
+        at = self._github.requester.rate_limiting_resettime
+        return datetime.fromtimestamp(at, UTC).replace(tzinfo=None) if at else None
+
     # --- who and what ---------------------------------------------------------------------------
 
     def whoami(self) -> Identity:
@@ -168,13 +175,38 @@ class GitHubApi:
 
         Gives its tree and its id. `base_tree` saves a request to whom it is known.
         """
-        tree = self._write("POST", f"/repositories/{repo_id}/git/trees", Action.WRITE, {
-            "base_tree": base_tree or self.tree_of(repo_id, base_sha),
+        tree = self.write_tree(repo_id, base_tree or self.tree_of(repo_id, base_sha), files)
+        return tree, self.write_commit(repo_id, tree, [base_sha], message, author)
+
+    def write_tree(self, repo_id: int, base_tree: str, files: Mapping[str, str | None]) -> str:
+        """A tree like `base_tree` with these files; a text of None takes a file out."""
+        return self._write("POST", f"/repositories/{repo_id}/git/trees", Action.WRITE, {
+            "base_tree": _sha(base_tree),
             "tree": [_tree_item(path, text) for path, text in files.items()]}, "sha").body["sha"]
-        commit = self._write("POST", f"/repositories/{repo_id}/git/commits", Action.WRITE, {
-            "message": message, "tree": tree, "parents": [_sha(base_sha)],
-            "author": {"name": author.name, "email": author.email}}, "sha").body["sha"]
-        return tree, commit
+
+    def write_commit(self, repo_id: int, tree: str, parents: Sequence[str], message: str,
+                     author: Author) -> str:
+        """A commit on no branch yet; the same each time where the author says when it was."""
+        who = {"name": author.name, "email": author.email}
+        if author.at:
+            who["date"] = f"{author.at.replace(microsecond=0).isoformat()}Z"
+        return self._write("POST", f"/repositories/{repo_id}/git/commits", Action.WRITE, {
+            "message": message, "tree": _sha(tree), "parents": list(map(_sha, parents)),
+            "author": who, "committer": who}, "sha").body["sha"]
+
+    def file(self, repo_id: int, commit: str, path: str) -> str | None:
+        """The text of a file as of a commit; None: there is none, or it is no text."""
+        answer = self._look(f"/repositories/{repo_id}/contents/{_quoted(path)}",
+                            {"ref": _sha(commit)})
+        body = answer.body if answer and isinstance(answer.body, dict) else {}
+        if body.get("type") != "file" or body.get("encoding") != "base64":
+            return None
+        return base64.b64decode(body["content"]).decode("utf-8", "replace")
+
+    def merge_base(self, repo_id: int, base: str, head: str) -> str:
+        """The commit from which two branches went apart; that of a fork is `user:branch`."""
+        return self._ask("GET", f"/repositories/{repo_id}/compare/{_quoted(base)}..."
+                                f"{_quoted(head)}").body["merge_base_commit"]["sha"]
 
     def create_branch(self, repo_id: int, branch: str, sha: str) -> None:
         """Raises GitHubError EXISTS where a branch of this name is there."""
@@ -244,10 +276,10 @@ class GitHubApi:
                 break
         return found
 
-    def _look(self, path: str) -> _Answer | None:
+    def _look(self, path: str, parameters: Mapping[str, Any] | None = None) -> _Answer | None:
         """None where there is nothing, as shortly after a write, or in an empty repository."""
         try:
-            return self._ask("GET", path)
+            return self._ask("GET", path, parameters=parameters)
         except GitHubError as error:
             if error.code in (Code.GONE, Code.EMPTY):
                 return None

@@ -59,10 +59,11 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Author:
-    """Who a commit is by, as Git has it."""
+    """Who a commit is by, as Git has it; `at` (UTC) None: GitHub's clock says when."""
 
     name: str
     email: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
