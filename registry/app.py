@@ -13,6 +13,7 @@ from registry.changelog import Changelog
 from registry.config import PACKAGE, Settings
 from registry.dump import Dumps
 from registry.feeds import Feeds
+from registry.github_accounts import GitHubAccounts
 from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
@@ -83,6 +84,7 @@ def services_of(found: Settings) -> Services:
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
+        github=GitHubAccounts(engine, found),
         search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),

@@ -11,6 +11,7 @@ from registry.catalog import Catalog
 from registry.changelog import Changelog
 from registry.dump import Dumps
 from registry.feeds import Feeds
+from registry.github_accounts import GitHubAccounts
 from registry.marks import Marks
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
@@ -37,6 +38,7 @@ class Services:
     dumps: Dumps
     feeds: Feeds
     fingerprints: Fingerprints
+    github: GitHubAccounts
     marks: Marks
     search: SearchIndex
     shelves: Shelves
