@@ -16,7 +16,7 @@ from runner.artifacts import LogRecord, iter_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.job_store import Job
 from runner.scheduler import placement_from_json
-from runner.spec import JOB_STATES, job_spec_from_json
+from runner.spec import JOB_STATES, WAITING, job_spec_from_json
 from runner.worker import Worker
 
 MAX_WAIT_S = 25.0
@@ -73,7 +73,7 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
             cpus=known.cpus, memory_mb=known.memory_mb, gpu_reason=known.gpu_reason,
             host_ip=known.host_ip, gpus=[
                 {"index": gpu.index, "model": gpu.model, "uuid": gpu.uuid,
-                 "memory_mb": gpu.memory_mb, "is_free": gpu.uuid in free.gpus}
+                 "memory_mb": gpu.memory_mb, "is_free": gpu in free.gpus}
                 for gpu in known.gpus],
             free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)})
 
@@ -101,7 +101,7 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         found = worker.store.find(user=request.args.get("user"), job_states=wanted,
                                   before=request.args.get("before"), limit=limit + 1)
         following = found[limit - 1].id if len(found) > limit else None
-        return jsonify(jobs=[job.as_json() for job in found[:limit]], next=following)
+        return jsonify(jobs=[_summary(worker, job) for job in found[:limit]], next=following)
 
     @app.get("/jobs/<job_id>")
     def job(job_id: str) -> Response:
@@ -193,10 +193,19 @@ def _merged(records: list[LogRecord], stream: str | None) -> list[dict[str, str]
     return merged
 
 
+def _summary(worker: Worker, job: Job) -> dict[str, Any]:
+    """What a list shows; a job that waits for its turn has its place and the newest reason."""
+    standing = worker.queue.standing(job.id) if job.state == WAITING else None
+    if standing is None or job.stage != "queue":
+        return {**job.as_json(), "position": None}
+    return {**job.as_json(), "reason": standing.reason, "position": standing.position}
+
+
 def _whole(worker: Worker, job: Job) -> dict[str, Any]:
-    progress = worker.progress.get(job.id)
+    progress, summary = worker.progress.get(job.id), _summary(worker, job)
     return {
-        **job.as_json(),
+        **summary,
+        "expected_start": worker.queue.expected_start(job.id) if summary["position"] else None,
         "spec": json.loads(job.spec_text),
         "events": worker.store.events(job.id),
         "progress": None if progress is None else vars(progress),

@@ -6,8 +6,11 @@ import logging
 import os
 import queue
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -22,6 +25,7 @@ from runner.errors import EngineError, RunnerError
 from runner.job_store import Job, JobStore, now
 from runner.metrics import Sampler, Watched
 from runner.outcome import Decision, TaskResult
+from runner.ports import Ports
 from runner.scheduler import Placement
 from runner.spec import TaskRoleSpec
 from runner.staging import Stager
@@ -36,6 +40,7 @@ SHELL = ("/bin/sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -e
 LABEL_JOB, LABEL_ATTEMPT, LABEL_TASK = "paishare.job", "paishare.attempt", "paishare.task"
 STARTS_AT_ONCE = 6
 ENGINE_RETRY_S = 2.0
+LIMIT_CHECK_S = 0.2
 RECLAIM_S = 60.0
 
 
@@ -52,6 +57,7 @@ class Workshop:
     starts: threading.Semaphore
     sampler: Sampler
     on_log: Callable[[], None]
+    ports: Ports
 
 
 @dataclass(kw_only=True)
@@ -82,6 +88,8 @@ class Attempt:
         self._detached = threading.Event()
         self._decision: Decision | None = None
         row = shop.store.attempt(job.id, number)
+        self._limit_s = row["limit_s"]
+        self._ends_s = _end_of(row["started_at"], row["limit_s"])
         if row["decision"]:
             self._decision = Decision(**json.loads(row["decision"]))
         self._tasks = [self._task(row) for row in shop.store.tasks(job.id, number)]
@@ -110,11 +118,12 @@ class Attempt:
         if self._decision:
             self._stop_all()
         while any(not task.is_final for task in self._tasks):
-            ended = self._messages.get()
+            ended = self._next_message()
             if isinstance(ended, Exception):
                 raise ended
             if ended is None:
                 self._check_stop()
+                self._check_limit()
             elif self._decision is None:
                 self._decide(outcome.decide(self.job.spec, self._results()))
         decision = self._decision or outcome.decide(self.job.spec, self._results())
@@ -124,6 +133,15 @@ class Attempt:
         self._leave_receipt(decision)
         self._clean()
         return decision
+
+    def _next_message(self) -> _Task | Exception | None:
+        """Who ended or what failed; None where stop and time limit are to be looked at."""
+        if self._ends_s is None or self._decision is not None:
+            return self._messages.get()
+        try:
+            return self._messages.get(timeout=max(LIMIT_CHECK_S, self._ends_s - time.monotonic()))
+        except queue.Empty:
+            return None
 
     # -- starting -----------------------------------------------------------------------------
 
@@ -160,7 +178,9 @@ class Attempt:
             stream = iter(())
         elif found is None or found.status == "created":
             stream = self.shop.driver.attach(task.container)
+            ports = self.placement.task(*task.key).ports.values()
             with self.shop.starts:
+                self.shop.ports.release(self.job.id, chain.from_iterable(ports))
                 self.shop.driver.start(task.container)
         self._begin_following(task, stream)
 
@@ -314,6 +334,14 @@ class Attempt:
         if self.shop.store.get(self.job.id).stop_requested:
             self._decide(outcome.STOPPED_BY_REQUEST)
 
+    def _check_limit(self) -> None:
+        """Where time is up, end what still runs; what has ended by itself is heard of soon."""
+        if self._ends_s is None or time.monotonic() < self._ends_s:
+            return
+        found = [self.shop.driver.find(task.name) for task in self._tasks if not task.is_final]
+        if any(container and container.status == "running" for container in found):
+            self._decide(outcome.time_is_up(self._limit_s))
+
     def _decide(self, decision: Decision | None) -> None:
         """Write the decision down before anything is done about it; the first one stays."""
         if decision is None or self._decision is not None:
@@ -381,6 +409,14 @@ class Attempt:
                 raise
             log.warning("files of %s stay root's, for its image has no chown: %s", task.name, error)
         self.shop.driver.remove(container)
+
+
+def _end_of(started_at: str, limit_s: float | None) -> float | None:
+    """When an attempt's time is up, by the clock that nobody sets; None: never."""
+    if limit_s is None:
+        return None
+    past = datetime.now(timezone.utc) - datetime.fromisoformat(started_at)
+    return time.monotonic() + limit_s - max(0.0, past.total_seconds())
 
 
 def _is_platform(error: RunnerError) -> bool:

@@ -16,7 +16,7 @@ class Settings:
     `cpus`, `memory_mb` and `host_ip` None: found out by `devices.describe`.
     `token` None: no token is asked for, which only a unix socket allows.
     `allowed_folders` are read, and as storage written to; from `source_folders` Git
-    repositories are read, nothing else.
+    repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`.
     """
 
     home: Path
@@ -31,6 +31,7 @@ class Settings:
     port_range: tuple[int, int] = (20000, 29999)
     grace_s: float = 10.0
     pids_limit: int = 4096
+    clusters: Path = Path("clusters.json")
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -55,6 +56,7 @@ class Settings:
             port_range=_port_range(environ),
             grace_s=float(_number(environ, "RUNNER_GRACE_S") or 10),
             pids_limit=_number(environ, "RUNNER_PIDS_LIMIT") or 4096,
+            clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
         )
 
     def runner_id(self) -> str:

@@ -17,7 +17,6 @@ from runner.errors import NotFoundError, RunnerError
 from runner.spec import JobSpec, known_job_spec
 
 ARRIVED = "The job has arrived."
-SCHEMA_VERSION = 1
 SCHEMA = """
 create table jobs (
     seq integer primary key autoincrement,   -- order of arrival
@@ -75,6 +74,16 @@ create table events (
 );
 create index events_job on events (job_id, id);
 """
+# Each brings a database from the version of its place, counted from 1, to the next.
+MIGRATIONS = ("""
+-- share: the part of the machine that it holds, 0 to 1; limit_s: how long it may run
+alter table attempts add column share real not null default 0;
+alter table attempts add column limit_s real;
+create index jobs_name on jobs (user, name, seq);
+create index attempts_finished on attempts (finished_at);
+create table settings (name text primary key, value text not null);
+""",)
+SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 
 def now() -> str:
@@ -125,15 +134,18 @@ class JobStore:
         self._db.row_factory = sqlite3.Row
         for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
             self._db.execute(f"pragma {pragma}")
+        self._migrate(path)
+
+    def _migrate(self, path: Path) -> None:
         version = self._db.execute("pragma user_version").fetchone()[0]
-        if version == 0:
-            with self._transaction() as db:
-                for statement in SCHEMA.split(";\n"):
-                    db.execute(statement)
-                db.execute(f"pragma user_version = {SCHEMA_VERSION}")
-        elif version != SCHEMA_VERSION:
+        if version > SCHEMA_VERSION:
             raise RunnerError(f"{path} was written by another release (schema {version}, "
                               f"this one reads {SCHEMA_VERSION}). Start the release that wrote it.")
+        with self._transaction() as db:
+            for script in (SCHEMA, *MIGRATIONS)[version:]:
+                for statement in script.split(";\n"):
+                    db.execute(statement)
+            db.execute(f"pragma user_version = {SCHEMA_VERSION}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -256,10 +268,12 @@ class JobStore:
 
     # -- attempts -----------------------------------------------------------------------------
 
-    def claim(self, job_id: str, placement: Mapping[str, Any], ip: str) -> int | None:
+    def claim(self, job_id: str, placement: Mapping[str, Any], ip: str, *, share: float = 0,
+              limit_s: float | None = None) -> int | None:
         """Give a waiting job its next attempt and all of its tasks; returns the number.
 
-        None: the job is not waiting any more, or its stop was requested in the meantime.
+        `share` is the part of the machine that it holds, `limit_s` how long it may run. Returns
+        None where the job is not waiting any more, or its stop was requested in the meantime.
         """
         with self._transaction() as db:
             job = db.execute("select * from jobs where id = ? and state = 'WAITING'"
@@ -267,9 +281,9 @@ class JobStore:
             if job is None:
                 return None
             number = _newest_attempt(db, job_id) + 1
-            db.execute("insert into attempts (job_id, number, state, placement, started_at)"
-                       " values (?, ?, 'RUNNING', ?, ?)",
-                       (job_id, number, json.dumps(placement), now()))
+            db.execute("insert into attempts (job_id, number, state, placement, started_at, share,"
+                       " limit_s) values (?, ?, 'RUNNING', ?, ?, ?, ?)",
+                       (job_id, number, json.dumps(placement), now(), share, limit_s))
             for role in json.loads(job["spec"])["task_roles"]:
                 for index in range(role["instances"]):
                     db.execute("insert into tasks (job_id, attempt, role, idx, state, ip)"
@@ -283,6 +297,19 @@ class JobStore:
 
     def running_attempts(self) -> list[sqlite3.Row]:
         return self._rows("select * from attempts where state = 'RUNNING'")
+
+    def ended_since(self, time: str) -> list[sqlite3.Row]:
+        """User, share, begin and end of every attempt that has ended since a time."""
+        return self._rows(
+            "select jobs.user, share, attempts.started_at, attempts.finished_at from attempts"
+            " join jobs on jobs.id = job_id where attempts.finished_at >= ?", time)
+
+    def last_runs(self, user: str, name: str, limit: int) -> list[sqlite3.Row]:
+        """Begin and end of the newest attempts of a user's jobs of one name that succeeded."""
+        return self._rows(
+            "select attempts.started_at, attempts.finished_at from jobs join attempts"
+            " on jobs.id = job_id where jobs.user = ? and jobs.name = ?"
+            " and attempts.state = 'SUCCEEDED' order by jobs.seq desc limit ?", user, name, limit)
 
     def attempt(self, job_id: str, number: int) -> sqlite3.Row:
         return self._rows("select * from attempts where job_id = ? and number = ?",
@@ -314,6 +341,19 @@ class JobStore:
     def events(self, job_id: str) -> list[dict[str, Any]]:
         return [dict(row) for row in self._rows(
             "select time, stage, text, attempt from events where job_id = ? order by id", job_id)]
+
+    # -- settings that operators change while the runner works ----------------------------------
+
+    def setting(self, name: str) -> str | None:
+        rows = self._rows("select value from settings where name = ?", name)
+        return rows[0]["value"] if rows else None
+
+    def change_setting(self, name: str, value: str | None) -> None:
+        """Keep a value under a name; None forgets it."""
+        with self._transaction() as db:
+            db.execute("delete from settings where name = ?", (name,))
+            if value is not None:
+                db.execute("insert into settings (name, value) values (?, ?)", (name, value))
 
 
 def _newest_attempt(db: sqlite3.Connection, job_id: str) -> int:

@@ -16,10 +16,11 @@ USER, CRASH, MEMORY = "user", "crash", "memory"
 IMAGE, STAGING = "image", "staging"
 PORT, PLATFORM = "port", "platform"
 STOPPED = "stopped"
+TIME = "time"
 # Not the job's doing, and perhaps gone a moment later: tried again without counting.
 PLATFORM_CAUSES = frozenset({PORT, PLATFORM})
 # The same would happen again.
-_LASTING_CAUSES = frozenset({CRASH, MEMORY})
+_LASTING_CAUSES = frozenset({CRASH, MEMORY, TIME})
 # Nothing has run yet, and nothing would the next time.
 _HOPELESS_CAUSES = frozenset({IMAGE, STAGING, STOPPED})
 
@@ -101,6 +102,15 @@ def failed_start(text: str, *, is_platform: bool) -> Decision:
         cause = PORT
     return Decision(state=states.FAILED, cause=cause,
                     reason=f"The job could not be started: {text.rstrip('.')}.")
+
+
+def time_is_up(limit_s: float) -> Decision:
+    """The attempt has run for as long as it may."""
+    minutes = max(1, round(limit_s / 60))
+    text = "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return Decision(state=states.FAILED, cause=TIME, reason=(
+        f"The job was stopped: it reached its time limit of {text}. Submit it again with a larger "
+        "timeLimitMinutes if it needs longer."))
 
 
 def should_retry(retry_count: int, retries_done: int, decision: Decision,

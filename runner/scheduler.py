@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
-from runner.devices import Machine
+from runner.devices import Gpu
+from runner.room import Bounds, Room
 from runner.spec import JobSpec, PortRequest, TaskRoleSpec
 
 NOW, LATER, NEVER = "now", "later", "never"
 HTTP_LABEL = "http"
 LAST_PORT = 65535
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capacity:
-    """What is free: whole cores, MiB, and GPUs by uuid."""
-
-    cpus: int
-    memory_mb: int
-    gpus: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +88,16 @@ def port_requests(role: TaskRoleSpec) -> tuple[PortRequest, ...]:
     return (*role.ports, PortRequest(label=HTTP_LABEL))
 
 
-def place(spec: JobSpec, *, free: Capacity, ports: Iterable[int],
+def place(spec: JobSpec, *, free: Room, ports: Iterable[int],
           is_port_free: Callable[[int], bool]) -> Placement | None:
     """Promise what every task of the job asks for, or None when not all of it is free.
 
     `ports` are the candidates for ports of any number, in order of preference; each candidate and
-    each fixed port is taken only where `is_port_free` agrees.
+    each fixed port is taken only where `is_port_free` agrees. Quotas are not looked at.
     """
-    if _port_clashes(spec) or any(need.total > has for need, has in _compared(spec, free)):
+    needs, gpus = _needs(spec), free.fitting(spec.gpu_type)
+    if _port_clashes(spec) or any(
+            need.total > has for need, has in zip(needs, (free.cpus, free.memory_mb, len(gpus)))):
         return None
     fixed = frozenset(_fixed_ports(spec))
     if not all(map(is_port_free, fixed)):
@@ -112,19 +106,27 @@ def place(spec: JobSpec, *, free: Capacity, ports: Iterable[int],
     found = tuple(islice(_usable(ports, fixed, is_port_free), wanted))
     if len(found) < wanted:
         return None
-    return _deal(spec, iter(found), iter(sorted(free.gpus)))
+    return _deal(spec, iter(found), iter(gpu.uuid for gpu in gpus))
 
 
-def explain(spec: JobSpec, *, machine: Machine, free: Capacity,
-            is_port_free: Callable[[int], bool], ports: Iterable[int] | None = None) -> Fit:
-    """Say whether `place` would place the job now, and if not, what it waits for or lacks.
+def explain(spec: JobSpec, *, whole: Room, free: Room, is_port_free: Callable[[int], bool],
+            gpu_reason: str | None = None, ports: Iterable[int] | None = None,
+            quotas: tuple[str, ...] = (), foreign: frozenset[Gpu] = frozenset()) -> Fit:
+    """Say whether the job could start now, and if not, what it waits for or lacks.
 
+    `whole` is the empty machine, and `gpu_reason` why it has no GPU; `quotas` names those of both
+    rooms that the job counts in; `foreign` are GPUs that programs beside the runner's jobs use.
     `ports` None: the candidates for ports of any number are not looked at.
     """
-    lacks = _lacks(spec, machine) + _port_clashes(spec)
+    lacks = _lacks(spec, whole, gpu_reason) + _port_clashes(spec)
+    for name in quotas:
+        lacks += _quota_lacks(spec, name, whole.quotas.get(name, Bounds()))
     if lacks:
         return Fit(fit=NEVER, reason=" ".join(lacks))
-    waits = _waits(spec, machine, free) + _port_waits(spec, is_port_free, ports)
+    waits = _waits(spec, whole, free, foreign) + _port_waits(spec, is_port_free, ports)
+    for name in quotas:
+        waits += _quota_waits(spec, name, whole.quotas.get(name, Bounds()),
+                              free.quotas.get(name, Bounds()))
     if waits:
         return Fit(fit=LATER, reason=" ".join(waits))
     return Fit(fit=NOW, reason="Can start now.")
@@ -160,9 +162,10 @@ class _Need:
 
 
 def _needs(spec: JobSpec) -> tuple[_Need, _Need, _Need]:
+    of_type = f" of type {spec.gpu_type}" if spec.gpu_type else ""
     return (_need(spec, "cpu", "CPU", "CPUs"),
             _need(spec, "memory_mb", "MB of memory", "MB of memory"),
-            _need(spec, "gpu", "GPU", "GPUs"))
+            _need(spec, "gpu", f"GPU{of_type}", f"GPUs{of_type}"))
 
 
 def _need(spec: JobSpec, resource: str, unit: str, units: str) -> _Need:
@@ -182,27 +185,61 @@ def _tasks(count: int) -> str:
     return "1 task" if count == 1 else f"{count} tasks"
 
 
-def _lacks(spec: JobSpec, machine: Machine) -> list[str]:
+def _lacks(spec: JobSpec, whole: Room, gpu_reason: str | None) -> list[str]:
     cpu, memory, gpu = _needs(spec)
     lacks = []
-    if cpu.total > machine.cpus:
-        lacks.append(f"Needs {cpu}, this machine has {machine.cpus}.")
-    if memory.total > machine.memory_mb:
-        lacks.append(f"Needs {memory}, this machine has {machine.memory_mb}.")
-    if gpu.total > len(machine.gpus):
-        reason = f" ({machine.gpu_reason})" if machine.gpu_reason else ""
-        lacks.append(f"Needs {gpu}, but this machine has {len(machine.gpus) or 'none'}{reason}.")
+    if cpu.total > whole.cpus:
+        lacks.append(f"Needs {cpu}, this machine has {whole.cpus}.")
+    if memory.total > whole.memory_mb:
+        lacks.append(f"Needs {memory}, this machine has {whole.memory_mb}.")
+    fitting = len(whole.fitting(spec.gpu_type))
+    if gpu.total > fitting:
+        lacks.append(f"Needs {gpu}, but this machine has {fitting or 'none'}"
+                     f"{_why_no_more(spec, whole, gpu_reason)}.")
     return lacks
 
 
-def _compared(spec: JobSpec, free: Capacity) -> list[tuple[_Need, int]]:
-    return list(zip(_needs(spec), (free.cpus, free.memory_mb, len(free.gpus))))
+def _why_no_more(spec: JobSpec, whole: Room, gpu_reason: str | None) -> str:
+    """Which GPUs there are, where their type is the matter; why there are none, where none is."""
+    if not whole.gpus:
+        return f" ({gpu_reason})" if gpu_reason else ""
+    if not spec.gpu_type:
+        return ""
+    models = Counter(gpu.model for gpu in whole.gpus)
+    return f" (it has {', '.join(f'{count} × {name}' for name, count in sorted(models.items()))})"
 
 
-def _waits(spec: JobSpec, machine: Machine, free: Capacity) -> list[str]:
-    totals = (machine.cpus, machine.memory_mb, len(machine.gpus))
-    return [f"Waits for {need}: {max(0, has)} of {total} {'is' if has == 1 else 'are'} free."
-            for (need, has), total in zip(_compared(spec, free), totals) if need.total > has]
+def _waits(spec: JobSpec, whole: Room, free: Room, foreign: frozenset[Gpu]) -> list[str]:
+    totals = (whole.cpus, whole.memory_mb, len(whole.fitting(spec.gpu_type)))
+    left = (free.cpus, free.memory_mb, len(free.fitting(spec.gpu_type)))
+    waits = [f"Waits for {need}: {_of(has, total)} free."
+             for need, has, total in zip(_needs(spec), left, totals) if need.total > has]
+    if foreign and _needs(spec)[-1].total > left[-1]:
+        waits.append(f"{len(foreign)} of the GPUs {'is' if len(foreign) == 1 else 'are'} used by "
+                     "programs that are no jobs of this runner.")
+    return waits
+
+
+def _quota_lacks(spec: JobSpec, name: str, bounds: Bounds) -> list[str]:
+    return [f"Needs {need}, but {name} may use {most or 'none'} at once."
+            for need, most in zip(_needs(spec), (bounds.cpus, bounds.memory_mb, bounds.gpus))
+            if most is not None and need.total > most] + (
+        [f"The operator of this machine lets no job of {name} run."] if bounds.jobs == 0 else [])
+
+
+def _quota_waits(spec: JobSpec, name: str, whole: Bounds, free: Bounds) -> list[str]:
+    waits = [f"Waits for {need}: {_of(has, most)} free for {name}."
+             for need, has, most in zip(
+                 _needs(spec), (free.cpus, free.memory_mb, free.gpus),
+                 (whole.cpus, whole.memory_mb, whole.gpus))
+             if has is not None and most is not None and need.total > has]
+    if free.jobs is not None and free.jobs < 1:
+        waits.append(f"Waits until another job of {name} has ended: {whole.jobs} may run at once.")
+    return waits
+
+
+def _of(has: int, total: int) -> str:
+    return f"{max(0, has)} of {total} {'is' if has == 1 else 'are'}"
 
 
 # -- ports ----------------------------------------------------------------------------------------

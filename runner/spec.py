@@ -20,6 +20,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
     FAILED: frozenset(),
     STOPPED: frozenset(),
 }
+MAX_LIMIT_S = 366 * 86400
 STAGES = ("setup", "image", "data", "queue", "run", "end")
 
 
@@ -95,8 +96,11 @@ class JobSpec:
     """A job with nothing left to resolve.
 
     `retry_count`: N further attempts after a failure of the user's code, -1 without limit,
-    -2 also after success. `origin` (reference, source, commit, path, blob; all strings),
-    `parameters` and `yaml` are kept for the reader and for "submit again"; they steer nothing.
+    -2 also after success. `priority`: the higher, the earlier its turn; how high one may go, its
+    virtual cluster says. `time_limit_s`: seconds that one attempt may run, None for no end.
+    `gpu_type` is part of a GPU's model name, empty for any.
+    `origin` (reference, source, commit, path, blob; all strings), `parameters` and `yaml` are kept
+    for the reader and for "submit again"; they steer nothing.
     """
 
     name: str
@@ -104,6 +108,9 @@ class JobSpec:
     task_roles: tuple[TaskRoleSpec, ...]
     virtual_cluster: str = "default"
     retry_count: int = 0
+    priority: int = 0
+    time_limit_s: int | None = None
+    gpu_type: str = ""
     origin: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     yaml: str = ""
@@ -142,6 +149,9 @@ JOB_SPEC_SCHEMA = {
         "user": {"type": "string", "minLength": 1},
         "virtual_cluster": {"type": "string"},
         "retry_count": {"type": "integer", "minimum": -2},
+        "priority": {"type": "integer", "minimum": -1000, "maximum": 1000},
+        "time_limit_s": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_LIMIT_S},
+        "gpu_type": {"type": "string", "maxLength": 100},
         "origin": {"type": "object", "additionalProperties": {"type": "string"}},
         "parameters": {"type": "object"},
         "yaml": {"type": "string"},

@@ -4,13 +4,11 @@ from __future__ import annotations
 import dataclasses
 import errno
 import logging
-import random
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from runner import outcome
 from runner import spec as states
@@ -18,12 +16,16 @@ from runner.artifacts import JobFolders, LogRecord, read_log, remove_tree
 from runner.attempt import LABEL_ATTEMPT, LABEL_JOB, STARTS_AT_ONCE, Attempt, Workshop
 from runner.config import Settings
 from runner.devices import Machine, gpu_usage
+from runner.dispatcher import Dispatcher
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
 from runner.job_store import Job, JobStore
 from runner.metrics import Sampler
 from runner.outcome import Decision
-from runner.scheduler import Capacity, Fit, explain, place, placement_from_json
+from runner.ports import Ports
+from runner.quotas import RulesFile
+from runner.room import Room
+from runner.scheduler import NEVER, Fit, Placement, placement_from_json
 from runner.spec import Image, Input, JobSpec
 from runner.staging import Stager
 
@@ -59,10 +61,13 @@ class Worker:
         self.progress: dict[str, Progress] = {}
         self._log_grew = threading.Condition()
         self._sampler = Sampler(pid_of=driver.pid, gpu_usage=gpu_usage)
+        ports = Ports(*settings.port_range)
+        self.queue = Dispatcher(store, machine, RulesFile(settings.clusters), ports,
+                                attempts=self._attempts)
         self._workshop = Workshop(
             settings=settings, store=store, driver=driver, stager=stager, machine=machine,
             folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
-            on_log=self._on_log)
+            on_log=self._on_log, ports=ports)
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
         self._preparing: set[str] = set()
@@ -93,7 +98,7 @@ class Worker:
         job, is_new = self.store.enqueue(spec, key)
         if is_new:
             fit = self.explain(spec)
-            if fit.fit == "never":
+            if fit.fit == NEVER:
                 self.store.transition(job.id, states.FAILED, "end", fit.reason)
             self._wake.set()
         return self.store.get(job.id), is_new
@@ -108,19 +113,11 @@ class Worker:
         return job
 
     def explain(self, spec: JobSpec) -> Fit:
-        return explain(spec, machine=self.machine, free=self.free(),
-                       is_port_free=self._is_port_free, ports=self._ports())
+        return self.queue.explain(spec)
 
-    def free(self) -> Capacity:
+    def free(self) -> Room:
         """What no running attempt holds."""
-        cpus, memory = self.machine.cpus, self.machine.memory_mb
-        gpus = {gpu.uuid for gpu in self.machine.gpus}
-        for attempt in self._attempts():
-            for role in attempt.job.spec.task_roles:
-                cpus -= role.resources.cpu * role.instances
-                memory -= role.resources.memory_mb * role.instances
-            gpus -= {uuid for task in attempt.placement.tasks for uuid in task.gpus}
-        return Capacity(cpus=cpus, memory_mb=memory, gpus=frozenset(gpus))
+        return self.queue.free()
 
     def read_log(self, job_id: str, attempt: int, role: str, index: int, offset: int,
                  limit: int, wait_s: float) -> tuple[list[LogRecord], int, bool]:
@@ -166,24 +163,11 @@ class Worker:
                 with self._lock:
                     self._preparing.add(job.id)
                 self._preparers.submit(self._prepare, job)
-        self._place(ready)
+        self.queue.run(ready, self._claimed)
         return due_s
 
-    def _place(self, ready: list[Job]) -> None:
-        """Place jobs in order of arrival; the first that must wait lets nobody pass."""
-        for position, job in enumerate(ready):
-            placement = place(job.spec, free=self.free(), ports=self._ports(),
-                              is_port_free=self._is_port_free)
-            if placement is None:
-                self.store.note(job.id, "queue", self.explain(job.spec).reason)
-                for behind, other in enumerate(ready[position + 1:], 1):
-                    jobs = "1 job is" if behind == 1 else f"{behind} jobs are"
-                    self.store.note(other.id, "queue", f"Waits for its turn: {jobs} ahead.",
-                                    is_event=False)
-                return
-            number = self.store.claim(job.id, placement.as_json(), self.machine.host_ip)
-            if number is not None:
-                self._run(Attempt(self._workshop, self.store.get(job.id), number, placement))
+    def _claimed(self, job: Job, number: int, placement: Placement) -> None:
+        self._run(Attempt(self._workshop, self.store.get(job.id), number, placement))
 
     # -- preparing ----------------------------------------------------------------------------
 
@@ -339,30 +323,11 @@ class Worker:
             if (attempt.parent.name, attempt.name) not in live:
                 remove_tree(work)
 
-    # -- ports and small things ---------------------------------------------------------------
+    # -- small things --------------------------------------------------------------------------
 
     def _attempts(self) -> list[Attempt]:
         with self._lock:
             return list(self._running.values())
-
-    def _ports(self) -> Iterator[int]:
-        """Candidates for ports of any number, from a random place on, each once."""
-        first, last = self.settings.port_range
-        begin = random.randint(first, last)
-        yield from range(begin, last + 1)
-        yield from range(first, begin)
-
-    def _is_port_free(self, port: int) -> bool:
-        for attempt in self._attempts():
-            if any(port in block for task in attempt.placement.tasks
-                   for block in task.ports.values()):
-                return False
-        with socket.socket() as probe:
-            try:
-                probe.bind(("", port))
-            except OSError:
-                return False
-        return True
 
     def _on_log(self) -> None:
         with self._log_grew:

@@ -1,8 +1,10 @@
+import sqlite3
+
 import pytest
 
 from runner import spec as states
 from runner.errors import NotFoundError, RunnerError
-from runner.job_store import JobStore
+from runner.job_store import SCHEMA, JobStore
 from runner.spec import Image, JobSpec, TaskRoleSpec
 
 
@@ -104,3 +106,37 @@ def test_a_database_of_another_release_is_refused_with_the_next_step(tmp_path):
     made.close()
     with pytest.raises(RunnerError, match="Start the release that wrote it"):
         JobStore(tmp_path / "runner.db")
+
+
+def test_a_database_of_an_earlier_release_is_brought_up_to_date_with_its_jobs(tmp_path):
+    path = tmp_path / "runner.db"
+    old = sqlite3.connect(path)
+    old.executescript(SCHEMA + "pragma user_version = 1;")
+    old.close()
+    store = JobStore(path)
+    job, _ = store.enqueue(spec())
+    assert store.claim(job.id, {}, "", share=0.5, limit_s=60) == 1
+    row = store.attempt(job.id, 1)
+    assert (row["share"], row["limit_s"]) == (0.5, 60)
+    store.close()
+
+
+def test_what_a_user_had_and_how_long_a_job_took_are_told(store):
+    for state in ("SUCCEEDED", "FAILED"):
+        job, _ = store.enqueue(spec())
+        store.claim(job.id, {}, "", share=0.25)
+        store.transition(job.id, state, "end", "")
+    assert [(row["user"], row["share"]) for row in store.ended_since("2000-01-01")] \
+        == [("ann", 0.25)] * 2
+    assert store.ended_since("2999-01-01") == []
+    assert len(store.last_runs("ann", "train", 10)) == 1
+    assert store.last_runs("bob", "train", 10) == []
+
+
+def test_a_setting_is_kept_until_it_is_forgotten(store):
+    assert store.setting("queue") is None
+    store.change_setting("queue", "paused")
+    store.change_setting("queue", "draining")
+    assert store.setting("queue") == "draining"
+    store.change_setting("queue", None)
+    assert store.setting("queue") is None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.devices import Gpu, Machine
+from runner.devices import Gpu
+from runner.room import Bounds, Room
 from runner.scheduler import (
-    Capacity,
     Placement,
     TaskPlacement,
     explain,
@@ -33,26 +33,23 @@ def job(*roles):
     return JobSpec(name="job", user="ann", task_roles=roles or (role(),))
 
 
-def machine(cpus=4, memory_mb=4096, gpus=0, gpu_reason="NVML is not installed"):
-    return Machine(cpus=cpus, memory_mb=memory_mb, host_ip="10.0.0.1",
-                   gpus=tuple(Gpu(index=i, uuid=f"GPU-{i}", model="H200", memory_mb=1)
-                              for i in range(gpus)),
-                   gpu_reason=None if gpus else gpu_reason)
+def gpus_of(count, model="H200"):
+    return frozenset(Gpu(index=i, uuid=f"GPU-{i}", model=model, memory_mb=1) for i in range(count))
 
 
-def capacity(cpus=4, memory_mb=4096, gpus=0):
-    return Capacity(cpus=cpus, memory_mb=memory_mb,
-                    gpus=frozenset(f"GPU-{i}" for i in range(gpus)))
+def machine(cpus=4, memory_mb=4096, gpus=0, **quotas):
+    return Room(cpus=cpus, memory_mb=memory_mb, gpus=gpus_of(gpus), quotas=quotas)
 
 
 def try_place(spec, free=None, held=()):
-    return place(spec, free=free or capacity(), ports=DYNAMIC,
+    return place(spec, free=free or machine(), ports=DYNAMIC,
                  is_port_free=lambda port: port not in held)
 
 
-def reason(spec, *, of=None, free=None, held=(), ports=None):
-    fit = explain(spec, machine=of or machine(), free=free or capacity(), ports=ports,
-                  is_port_free=lambda port: port not in held)
+def reason(spec, *, of=None, free=None, held=(), ports=None, **more):
+    fit = explain(spec, whole=of or machine(), free=free or machine(), ports=ports,
+                  is_port_free=lambda port: port not in held,
+                  gpu_reason="NVML is not installed", **more)
     return fit.fit, fit.reason
 
 
@@ -94,7 +91,7 @@ def test_all_tasks_or_none():
 
 
 def test_gpus_are_dealt_by_uuid():
-    placement = try_place(job(role("ps"), role("worker", instances=2, gpu=1)), capacity(gpus=3))
+    placement = try_place(job(role("ps"), role("worker", instances=2, gpu=1)), machine(gpus=3))
     assert [task.gpus for task in placement.tasks] == [(), ("GPU-0",), ("GPU-1",)]
 
 
@@ -125,7 +122,7 @@ def test_more_gpus_than_there_are():
 
 
 def test_what_is_in_use_is_waited_for():
-    assert reason(job(role(cpu=2)), free=capacity(cpus=1)) == (
+    assert reason(job(role(cpu=2)), free=machine(cpus=1)) == (
         "later", "Waits for 2 CPUs: 1 of 4 is free.")
     assert reason(job(role(gpu=1)), of=machine(gpus=2)) == (
         "later", "Waits for 1 GPU: 0 of 2 are free.")
@@ -159,6 +156,32 @@ def test_ports_of_any_number_can_run_out():
         "later", "Waits for 4 free ports: 3 are left.")
 
 
+def test_gpus_of_another_type_do_not_count():
+    spec = dataclasses.replace(job(role(gpu=1)), gpu_type="A100")
+    assert reason(spec, of=machine(gpus=2)) == (
+        "never", "Needs 1 GPU of type A100, but this machine has none (it has 2 × H200).")
+    fitting = dataclasses.replace(spec, gpu_type="h200")
+    assert try_place(fitting, machine(gpus=1)).task("main", 0).gpus == ("GPU-0",)
+
+
+def test_a_gpu_that_other_programs_use_is_told():
+    assert reason(job(role(gpu=2)), of=machine(gpus=2), free=machine(gpus=1),
+                  foreign=gpus_of(1)) == (
+        "later", "Waits for 2 GPUs: 1 of 2 is free. 1 of the GPUs is used by programs that are no "
+        "jobs of this runner.")
+
+
+def test_a_quota_that_is_too_small_or_used_up_is_named():
+    whole, left = Bounds(jobs=3, gpus=4), Bounds(jobs=0, gpus=1)
+    rooms = {"of": machine(gpus=8, vision=whole), "free": machine(gpus=8, vision=left)}
+    assert reason(job(role(gpu=5)), quotas=("vision",), **rooms) == (
+        "never", "Needs 5 GPUs, but vision may use 4 at once.")
+    assert reason(job(role(gpu=2)), quotas=("vision",), **rooms) == (
+        "later", "Waits for 2 GPUs: 1 of 4 is free for vision. Waits until another job of vision "
+        "has ended: 3 may run at once.")
+    assert reason(job(role(gpu=2)), **rooms) == ("now", "Can start now.")
+
+
 def test_a_job_that_fits_can_start_now():
     assert reason(job(), ports=DYNAMIC) == ("now", "Can start now.")
 
@@ -187,11 +210,12 @@ class Ledger:
 
     def free(self):
         roles = [each for spec, _ in self.running for each in spec.task_roles]
-        return Capacity(
+        taken = {uuid for task in self.tasks() for uuid in task.gpus}
+        return dataclasses.replace(
+            MACHINE,
             cpus=MACHINE.cpus - sum(r.resources.cpu * r.instances for r in roles),
             memory_mb=MACHINE.memory_mb - sum(r.resources.memory_mb * r.instances for r in roles),
-            gpus=frozenset(g.uuid for g in MACHINE.gpus) - {
-                uuid for task in self.tasks() for uuid in task.gpus})
+            gpus=frozenset(gpu for gpu in MACHINE.gpus if gpu.uuid not in taken))
 
     def ports(self):
         return [port for task in self.tasks() for block in task.ports.values() for port in block]
@@ -207,7 +231,7 @@ def test_nothing_is_promised_twice_and_explain_agrees(stream):
             continue
         free, held = ledger.free(), set(ledger.ports())
         placement = place(spec, free=free, ports=DYNAMIC, is_port_free=lambda p: p not in held)
-        fit = explain(spec, machine=MACHINE, free=free, ports=DYNAMIC,
+        fit = explain(spec, whole=MACHINE, free=free, ports=DYNAMIC,
                       is_port_free=lambda p: p not in held)
         assert (placement is not None) == (fit.fit == "now")
         if placement:
@@ -238,7 +262,7 @@ def check_is_sound(ledger):
 @given(JOB)
 def test_a_job_that_never_fits_is_never_placed_even_on_an_empty_machine(spec):
     empty = Ledger().free()
-    fit = explain(spec, machine=MACHINE, free=empty, ports=range(30000, 31000),
+    fit = explain(spec, whole=MACHINE, free=empty, ports=range(30000, 31000),
                   is_port_free=lambda _: True)
     placed = place(spec, free=empty, ports=range(30000, 31000), is_port_free=lambda _: True)
     assert fit.fit == ("now" if placed else "never")
@@ -247,7 +271,7 @@ def test_a_job_that_never_fits_is_never_placed_even_on_an_empty_machine(spec):
 @settings(deadline=None)
 @given(JOB)
 def test_a_placement_survives_json(spec):
-    placement = try_place(spec, capacity(cpus=99, memory_mb=99999, gpus=99))
+    placement = try_place(spec, machine(cpus=99, memory_mb=99999, gpus=99))
     if placement:
         text = json.dumps(placement.as_json())
         assert placement_from_json(text) == placement_from_json(json.loads(text)) == placement

@@ -1,0 +1,353 @@
+"""The queue: which of the waiting jobs start now, why the others do not, and when they may."""
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from statistics import median
+from typing import Callable, Iterable, Mapping, Protocol
+
+from runner import lineup
+from runner.devices import Gpu, Machine
+from runner.fair_share import HALF_LIFE_S, FairShare
+from runner.job_store import Job, JobStore
+from runner.lineup import Held, Round, Waiting, forecast, in_order
+from runner.ports import Ports
+from runner.quotas import Rules, RulesFile, cluster_name, quotas_of
+from runner.room import Bounds, Needs, Room, needs_of, share_of, whole_of
+from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, explain, place
+from runner.spec import JobSpec
+
+FORECAST_JOBS = 100
+PAST_RUNS = 9
+COUNTED_HALF_LIVES = 10
+PAUSE = "pause"  # the name of the setting; its value is the reason that people are told
+
+
+class Running(Protocol):
+    """An attempt, which holds what it was promised."""
+
+    job: Job
+    number: int
+    placement: Placement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a waiting job stands; `position` counts from 1."""
+
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What the queue asks about a job, which does not change while it waits or runs."""
+
+    spec: JobSpec
+    needs: Needs
+    share: float
+    arrived_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Promise:
+    """What a running attempt holds, since when and how long at most; None: without end."""
+
+    known: _Known
+    gpus: frozenset[Gpu]
+    begin_s: float
+    limit_s: float | None
+    share: float
+    ports: frozenset[int]
+
+    def held(self, lasts_s: float | None) -> Held:
+        return Held(needs=self.known.needs, gpus=self.gpus,
+                    ends_s=None if lasts_s is None else self.begin_s + lasts_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scene:
+    """What a pass looks at: the rules, who runs, and the rooms of the machine."""
+
+    rules: Rules
+    promises: Mapping[tuple[str, int], _Promise]
+    whole: Room
+    free: Room
+    foreign: frozenset[Gpu]
+    now_s: float
+    pause: str | None
+
+    def round(self) -> Round:
+        return Round(self.free, [each.held(each.limit_s) for each in self.promises.values()],
+                     self.now_s)
+
+
+class Dispatcher:
+    """Decides for the worker; knows nothing that store, attempts and files do not say.
+
+    `attempts` tells those that run, `foreign` the GPUs that other programs use, `clock` the time
+    in seconds since 1970, as all times here are.
+    """
+
+    def __init__(self, store: JobStore, machine: Machine, rules: RulesFile, ports: Ports, *,
+                 attempts: Callable[[], Iterable[Running]] = tuple,
+                 foreign: Callable[[], frozenset[Gpu]] = frozenset,
+                 clock: Callable[[], float] = time.time) -> None:
+        self._store, self._machine, self._rules, self._ports = store, machine, rules, ports
+        self._attempts, self._foreign, self._clock = attempts, foreign, clock
+        self._lock = threading.RLock()
+        self._known: dict[str, _Known] = {}
+        self._promises: dict[tuple[str, int], _Promise] = {}
+        self._ordered: list[Waiting] = []
+        self._standings: dict[str, Standing] = {}
+        self._starts: dict[str, float] | None = {}
+        self._shares = FairShare()
+        for row in store.ended_since(_iso(clock() - COUNTED_HALF_LIVES * HALF_LIFE_S)):
+            self._shares.add(row["user"], row["share"], _seconds(row["started_at"]),
+                             _seconds(row["finished_at"]))
+
+    # -- one pass -----------------------------------------------------------------------------
+
+    def run(self, ready: Iterable[Job], start: Callable[[Job, int, Placement], None]) -> None:
+        """Give what is free to the jobs in their order, each in one transaction, and start them."""
+        with self._lock:
+            jobs = {job.id: job for job in ready}
+            self._known = {id_: self._known.get(id_) or self._look_at(jobs[id_]) for id_ in jobs}
+            scene = self._scene()
+            this, standings = scene.round(), dict[str, Standing]()
+            ordered = self._in_order(scene, [
+                _waiting(id_, self._known[id_], job.seq, scene.rules) for id_, job in jobs.items()])
+            self._ordered = []
+            taken = {port for each in scene.promises.values() for port in each.ports}
+            is_full = False
+            for waiting in ordered:
+                verdict = self._verdict(waiting, this, scene)
+                if verdict == lineup.START:
+                    placement = self._start(jobs[waiting.id], waiting, this, taken, start)
+                    if placement:
+                        taken |= _ports_of(placement)
+                        continue
+                    verdict = lineup.OUTSIDE
+                this.hold(waiting)
+                self._ordered.append(waiting)
+                is_behind = verdict == lineup.BEHIND or (verdict == lineup.FULL and is_full)
+                standing = Standing(position=len(self._ordered), reason=(
+                    self._turn(waiting, this, len(self._ordered) - 1) if is_behind
+                    else self._why(waiting, this, scene, taken)))
+                if standing.position == 1 or verdict == lineup.FULL and not is_full:
+                    self._store.note(waiting.id, "queue", standing.reason)
+                is_full = is_full or verdict == lineup.FULL
+                standings[waiting.id] = standing
+            self._standings, self._starts = standings, None
+
+    def _verdict(self, waiting: Waiting, this: Round, scene: _Scene) -> str:
+        is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)
+        return lineup.OUTSIDE if is_held else this.verdict(waiting)
+
+    def _start(self, job: Job, waiting: Waiting, this: Round, taken: set[int],
+               start: Callable[[Job, int, Placement], None]) -> Placement | None:
+        """None where ports are lacking after all, or the job was stopped in the meantime."""
+        gpus = this.gpus_for(waiting) or frozenset()
+        placement = place(
+            self._known[job.id].spec, free=replace(this.free, gpus=gpus),
+            ports=self._ports.candidates(), is_port_free=self._is_port_free(taken))
+        if placement is None or not self._ports.hold(job.id, _ports_of(placement)):
+            return None
+        number = self._store.claim(job.id, placement.as_json(), self._machine.host_ip,
+                                   share=waiting.share, limit_s=waiting.limit_s)
+        if number is None:
+            self._ports.release(job.id)
+            return None
+        this.start(waiting, gpus)
+        start(job, number, placement)
+        return placement
+
+    def _why(self, waiting: Waiting, this: Round, scene: _Scene, taken: set[int]) -> str:
+        """What a job waits for, where that is not only the jobs ahead of it."""
+        spec = self._known[waiting.id].spec
+        if scene.pause is not None:
+            return scene.pause
+        objections = scene.rules.objections(spec)
+        if objections:
+            return " ".join(objections)
+        fit = self._fit(spec, scene, this.free, taken)
+        return fit.reason if fit.fit != NOW else "Waits for ports that another program took."
+
+    def _turn(self, waiting: Waiting, this: Round, ahead: int) -> str:
+        """The sentence for a job that must not pass others, with what would let it."""
+        said = f"Waits for its turn: {'1 job is' if ahead == 1 else f'{ahead} jobs are'} ahead."
+        due_s = this.reserved_s()
+        minutes = 0 if due_s is None else int((due_s - this.now_s) // 60)
+        if minutes and waiting.limit_s is None and this.verdict(
+                replace(waiting, limit_s=60.0 * minutes)) == lineup.START:
+            said += (f" With a time limit of at most {minutes} minutes (timeLimitMinutes) it could "
+                     "run before them.")
+        return said
+
+    def _fit(self, spec: JobSpec, scene: _Scene, free: Room, taken: set[int]) -> Fit:
+        return explain(spec, whole=scene.whole, free=free, gpu_reason=self._machine.gpu_reason,
+                       is_port_free=self._is_port_free(taken), ports=self._ports.candidates(),
+                       quotas=quotas_of(spec), foreign=scene.foreign)
+
+    def _is_port_free(self, taken: set[int]) -> Callable[[int], bool]:
+        return lambda port: port not in taken and self._ports.is_free(port)
+
+    # -- what people ask ----------------------------------------------------------------------
+
+    def explain(self, spec: JobSpec) -> Fit:
+        """Whether a job that came now could start now, later or never, and why."""
+        with self._lock:
+            scene = self._scene()
+            objections = scene.rules.objections(spec)
+            taken = {port for each in scene.promises.values() for port in each.ports}
+            fit = self._fit(spec, scene, scene.free, taken)
+            if fit.fit == NEVER or objections:
+                reasons = objections + [fit.reason] * (fit.fit == NEVER)
+                return Fit(fit=NEVER, reason=" ".join(reasons))
+            if scene.pause is not None:
+                return Fit(fit=LATER, reason=scene.pause)
+            new = _waiting("", self._known_of(spec, scene.now_s), sys.maxsize, scene.rules)
+            ordered, this = self._in_order(scene, [*self._ordered, new]), scene.round()
+            ahead = ordered.index(new)
+            for waiting in ordered[:ahead]:
+                this.hold(waiting)
+            if fit.fit == NOW and this.verdict(new) != lineup.START:
+                return Fit(fit=LATER, reason=self._turn(new, this, ahead))
+            return fit
+
+    def standing(self, job_id: str) -> Standing | None:
+        """Where a job stood in the last pass; None where it took no part, or started."""
+        return self._standings.get(job_id)
+
+    def expected_start(self, job_id: str) -> str | None:
+        """When a waiting job may be expected to start, in UTC; None where nobody knows.
+
+        Time limits say so, and how long earlier jobs of the same user and name took.
+        """
+        with self._lock:
+            if self._starts is None:
+                self._starts = self._forecast()
+            found = self._starts.get(job_id)
+        return None if found is None else _iso(found)
+
+    def _forecast(self) -> dict[str, float]:
+        rules, now_s = self._rules.rules(), self._clock()
+        if self.pause_reason() is not None:
+            return {}
+        jobs = [replace(each, limit_s=self._lasts_s(self._known[each.id].spec, each.limit_s))
+                for each in self._ordered[:FORECAST_JOBS] if each.id in self._known
+                and not rules.objections(self._known[each.id].spec)]
+        promises = list(self._promises.values())
+        held = [each.held(self._lasts_s(each.known.spec, each.limit_s, now_s - each.begin_s))
+                for each in promises]
+        return forecast(jobs, self._free(promises, rules, frozenset())[1], held, now_s)
+
+    def _lasts_s(self, spec: JobSpec, limit_s: float | None, past_s: float = 0) -> float | None:
+        """How long a job may be expected to run in all, when it has run for `past_s`."""
+        rows = self._store.last_runs(spec.user, spec.name, PAST_RUNS)
+        lasted = [_seconds(row["finished_at"]) - _seconds(row["started_at"]) for row in rows]
+        usual_s = median(lasted) if lasted else None
+        if usual_s is None or usual_s < past_s:
+            return limit_s
+        return usual_s if limit_s is None else min(usual_s, limit_s)
+
+    def free(self) -> Room:
+        """What no running attempt holds."""
+        with self._lock:
+            return self._scene().free
+
+    def quotas(self) -> list[tuple[str, Bounds, Bounds]]:
+        """Every virtual cluster by name, with its bounds and what is left of them."""
+        with self._lock:
+            scene = self._scene()
+            return [(name, cluster.bounds, scene.free.quotas[cluster_name(name)])
+                    for name, cluster in scene.rules.clusters.items()]
+
+    # -- pause --------------------------------------------------------------------------------
+
+    def pause(self, reason: str | None) -> None:
+        """Start no more jobs and tell people why; None: go on."""
+        self._store.change_setting(PAUSE, reason)
+
+    def pause_reason(self) -> str | None:
+        """Why the queue is paused; None while it is not."""
+        return self._store.setting(PAUSE)
+
+    # -- what the store and the attempts say --------------------------------------------------
+
+    def _look_at(self, job: Job) -> _Known:
+        return self._known_of(job.spec, _seconds(job.created_at))
+
+    def _known_of(self, spec: JobSpec, arrived_s: float) -> _Known:
+        needs = needs_of(spec, quotas_of(spec))
+        return _Known(spec=spec, needs=needs, share=share_of(needs, self._machine),
+                      arrived_s=arrived_s)
+
+    def _scene(self) -> _Scene:
+        rules = self._rules.rules()
+        self._count()
+        promises = list(self._promises.values())
+        foreign = self._foreign() - {gpu for each in promises for gpu in each.gpus}
+        whole, free = self._free(promises, rules, foreign)
+        return _Scene(rules=rules, promises=dict(self._promises), whole=whole, free=free,
+                      foreign=foreign, now_s=self._clock(), pause=self.pause_reason())
+
+    def _count(self) -> None:
+        """Bring what is promised up to the attempts that run; those that ended become past."""
+        running = {(each.job.id, each.number): each for each in self._attempts()}
+        for key in self._promises.keys() - running.keys():
+            gone = self._promises.pop(key)
+            self._shares.add(gone.known.spec.user, gone.share, gone.begin_s, self._clock())
+            self._ports.release(key[0])
+        for key in running.keys() - self._promises.keys():
+            self._promises[key] = self._promise(running[key])
+
+    def _promise(self, attempt: Running) -> _Promise:
+        row = self._store.attempt(attempt.job.id, attempt.number)
+        uuids = {uuid for task in attempt.placement.tasks for uuid in task.gpus}
+        return _Promise(
+            known=self._look_at(attempt.job), begin_s=_seconds(row["started_at"]),
+            gpus=frozenset(gpu for gpu in self._machine.gpus if gpu.uuid in uuids),
+            limit_s=row["limit_s"], share=row["share"], ports=_ports_of(attempt.placement))
+
+    def _free(self, promises: Iterable[_Promise], rules: Rules, foreign: frozenset[Gpu],
+              ) -> tuple[Room, Room]:
+        """The whole machine, and what of it is free."""
+        names = {name for known in (*self._known.values(), *(each.known for each in promises))
+                 for name in known.needs.quotas} | set(map(cluster_name, rules.clusters))
+        whole = whole_of(self._machine, {name: rules.quota(name) for name in names})
+        free = replace(whole, gpus=whole.gpus - foreign)
+        for each in promises:
+            free = free.less(each.known.needs, each.gpus)
+        return whole, free
+
+    def _in_order(self, scene: _Scene, jobs: list[Waiting]) -> list[Waiting]:
+        held: dict[str, list[tuple[float, float]]] = {}
+        for each in scene.promises.values():
+            held.setdefault(each.known.spec.user, []).append((each.share, each.begin_s))
+        had = {user: self._shares.of(user, scene.now_s, held.get(user, ()))
+               for user in {job.user for job in jobs}}
+        return in_order(jobs, had, scene.now_s)
+
+
+def _waiting(id_: str, known: _Known, seq: int, rules: Rules) -> Waiting:
+    return Waiting(id=id_, seq=seq, user=known.spec.user, needs=known.needs,
+                   arrived_s=known.arrived_s, priority=known.spec.priority,
+                   limit_s=rules.limit_s(known.spec), share=known.share)
+
+
+def _ports_of(placement: Placement) -> frozenset[int]:
+    return frozenset(port for task in placement.tasks for block in task.ports.values()
+                     for port in block)
+
+
+def _seconds(time_text: str) -> float:
+    return datetime.fromisoformat(time_text).timestamp()
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(
+        timespec="milliseconds").replace("+00:00", "Z")
