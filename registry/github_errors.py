@@ -17,7 +17,9 @@ PUBLISHING_SCOPES = frozenset({"repo", "public_repo"})
 class Code(StrEnum):
     """Why GitHub did not do what was asked; kept in tables and told to programs."""
 
+    NO_TOKEN = "NO_TOKEN"
     TOKEN_DEAD = "TOKEN_DEAD"
+    KEY_LOST = "KEY_LOST"
     SCOPE_MISSING = "SCOPE_MISSING"
     FG_NO_FORK = "FG_NO_FORK"
     FINISH_ON_GITHUB = "FINISH_ON_GITHUB"
@@ -54,6 +56,11 @@ STATUS = {Code.GONE: 404, Code.LATER: 503, Code.UNREACHABLE: 503, Code.UNKNOWN: 
           Code.SCOPE_MISSING: 403, Code.FG_NO_FORK: 403, Code.SSO_REQUIRED: 403,
           Code.ORG_POLICY: 403, Code.FORK_FORBIDDEN: 403, Code.FORBIDDEN: 403, Code.BLOCKED: 403}
 SENTENCES = {
+    Code.NO_TOKEN:
+        "You have not connected GitHub. Paste a token on the page Settings, under GitHub access.",
+    Code.KEY_LOST:
+        "The key that sealed your token is not on this server any more. Paste a token on the page "
+        "Settings, under GitHub access.",
     Code.TOKEN_DEAD:
         "GitHub does not accept your token any more: it was revoked, or it ended. Make a new one "
         "and paste it on the page Settings, under GitHub access.",
