@@ -261,6 +261,8 @@ def test_an_empty_repository_says_so(github, people):
 
 
 def test_the_description_bites(github_contract):
+    if github_contract is None:
+        pytest.skip("THE STAND-IN IS NOT HELD TO GITHUB'S DESCRIPTION: no package index")
     app = Flask(__name__)
     with app.test_request_context():
         github_contract.check("GET", "/repos/ann/components/branches", jsonify([{"name": 1}]))

@@ -1,4 +1,6 @@
 """The stand-in's answers have the shape of real ones that PyGithub recorded from GitHub."""
+import copy
+import random
 from collections import defaultdict
 
 import pytest
@@ -22,12 +24,20 @@ def real(github_contract):
 
 
 @pytest.fixture
-def ours(github, github_contract):
-    """Our bodies by operation, after a walk through every route that was recorded."""
+def answers(github):
+    """(method, path, answer) of a walk through every route that was recorded."""
+    found = []
+    walk(github, lambda *asked: found.append(asked))
+    return found
+
+
+@pytest.fixture
+def ours(answers, github_contract):
+    """Our bodies by operation."""
     found = defaultdict(list)
-    walk(github, lambda method, path, answer: found[
-        f"{method} {github_contract.template(method, path)} {answer.status_code}"
-    ].append(answer.json()))
+    for method, path, answer in answers:
+        template = github_contract.template(method, path)
+        found[f"{method} {template} {answer.status_code}"].append(answer.json())
     return found
 
 
@@ -93,3 +103,37 @@ def test_a_missing_an_added_and_a_changed_field_are_differences(real):
     assert recordings.differences(real[operation], [ours]) == [
         ".owner.type is missing", ".added is not in real ones",
         ".id is string, in real ones number"]
+
+
+def without(parent, key):
+    del parent[key]
+
+
+def of_another_type(parent, key):
+    parent[key] = 7 if isinstance(parent[key], str) else "seven"
+
+
+def nulled(parent, key):
+    parent[key] = None
+
+
+def places(value):
+    """Every (object, key) in a body."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(value, dict):
+            yield value, key
+        if isinstance(each, (dict, list)):
+            yield from places(each)
+
+
+@pytest.mark.parametrize("spoil, share", [(without, 0.75), (of_another_type, 0.9), (nulled, 0.8)])
+def test_the_description_catches_most_spoiled_answers(answers, github_contract, spoil, share):
+    if github_contract is None:
+        pytest.skip("THE STAND-IN IS NOT HELD TO GITHUB'S DESCRIPTION: no package index")
+    chance, caught = random.Random(4), []
+    for method, path, answer in answers:
+        for _ in range(10 if answer.status_code < 300 else 0):
+            body = copy.deepcopy(answer.json())
+            spoil(*chance.choice(list(places(body))))
+            caught.append(any(github_contract.errors(method, path, answer.status_code, body)))
+    assert len(caught) >= 250 and sum(caught) / len(caught) >= share

@@ -56,7 +56,7 @@ def register(app: Flask, world: World) -> None:
     @app.after_request
     def end(answer: Response) -> Response:
         if g.fault and g.fault.is_done:
-            _drop_if(g.fault)
+            _drop_if(world, g.fault)
             answer = _error(_failure(g.fault))
         if request.path.startswith(PREFIX):
             _add_headers(limits, answer)
@@ -151,7 +151,7 @@ def _meet_fault(world: World) -> None:
     if g.fault and g.fault.status is None:
         g.headers, g.fault = dict(g.fault.headers), None
     if g.fault and not g.fault.is_done:
-        _drop_if(g.fault)
+        _drop_if(world, g.fault)
         raise _failure(g.fault)
 
 
@@ -164,8 +164,9 @@ def _take_fault(world: World) -> Fault | None:
     return None
 
 
-def _drop_if(fault: Fault) -> None:
+def _drop_if(world: World, fault: Fault) -> None:
     if fault.status == 0:
+        _note(world, 0)
         raise DroppedError
 
 
@@ -255,16 +256,21 @@ def _make_conditional(limits: Limits, answer: Response) -> None:
 
 
 def _log(world: World, answer: Response) -> None:
-    seen = Seen(
-        method=request.method, path=request.path, query=request.query_string.decode(),
-        status=answer.status_code, size=0, received=len(request.get_data()),
-        login=name_of(g.token) if g.token else None, **g.git)
+    seen = _note(world, answer.status_code)
     if answer.is_streamed:
         answer.response = _counted(answer.response, seen)
     else:
         seen.size = len(answer.get_data())
+
+
+def _note(world: World, status: int) -> Seen:
+    seen = Seen(
+        method=request.method, path=request.path, query=request.query_string.decode(),
+        status=status, size=0, received=len(request.get_data()),
+        login=name_of(g.token) if g.token else None, **g.git)
     with world.lock:
         world.seen.append(seen)
+    return seen
 
 
 def _counted(chunks: Any, seen: Seen) -> Iterator[bytes]:

@@ -30,8 +30,7 @@ def blueprint(world: World, bodies: Bodies) -> Blueprint:
 
 
 def _add_reads(api: Blueprint, bodies: Bodies, access: Access) -> None:
-    @api.get(f"{REPOSITORY}/contents", defaults={"path": ""})
-    @api.get(f"{REPOSITORY}/contents/", defaults={"path": ""})
+    @api.get(f"{REPOSITORY}/contents/", defaults={"path": ""}, strict_slashes=False)
     @api.get(f"{REPOSITORY}/contents/<path:path>")
     def contents(owner: str, name: str, path: str) -> Response:
         found = access.read(owner, name)

@@ -43,7 +43,7 @@ WAIVERS = {
     "renamed repositories answer 301 and 307, which few routes describe":
         re.compile(r"\w+ \S+ (301|307) "),
     "every route may refuse a token or a limit, which many do not describe":
-        re.compile(r"\w+ \S+ (401|403|404|409|422|429|5\d\d) is not described"),
+        re.compile(r"\w+ \S+ (401|403|404|409|422|429|451|5\d\d) is not described"),
     "every list and object may be unchanged": re.compile(r"GET \S+ 304 is not described"),
 }
 
@@ -62,7 +62,6 @@ class Contract:
         resource = DRAFT4.create_resource(document)
         self._registry: Registry[Any] = Registry().with_resource("github:", resource)
         self.violations: list[str] = []
-        self.checked: set[str] = set()
 
     def take_violations(self) -> list[str]:
         """Those since the last time."""
@@ -78,31 +77,34 @@ class Contract:
             return answer
 
     def check(self, method: str, path: str, answer: Response) -> None:
+        body = answer.get_json(silent=True) if answer.get_data() else None
+        for violation in self.errors(method, path, answer.status_code, body):
+            if not any(waiver.match(violation) for waiver in WAIVERS.values()):
+                self.violations.append(violation)
+
+    def errors(self, method: str, path: str, status: int, body: Any) -> Iterator[str]:
+        """How an answer breaks the description, waivers or not; a body of None is none."""
         template, operation = self._operation(method, path)
-        place = f"{method} {template or path} {answer.status_code}"
+        place = f"{method} {template or path} {status}"
         if operation is None:
-            self._note(f"{place} has no description")
+            yield f"{place} has no description"
             return
-        self.checked.add(f"{method} {template}")
-        described = operation["responses"].get(str(answer.status_code))
+        described = operation["responses"].get(str(status))
         if described is None:
-            self._note(f"{place} is not described")
+            yield f"{place} is not described"
             return
         schema = described.get("content", {}).get("application/json", {}).get("schema")
-        if schema is not None and answer.get_data():
-            for error in self._validator(json.dumps(schema)).iter_errors(answer.get_json()):
+        if schema is not None and body is not None:
+            for error in self._validator(json.dumps(schema)).iter_errors(body):
                 at = ".".join(map(str, error.absolute_path))
-                self._note(f"{place} at {at}: {error.message[:200]}")
+                yield f"{place} at {at}: {error.message[:200]}"
 
     def template(self, method: str, path: str) -> str | None:
         """The path as the description has it, such as `/repos/{owner}/{repo}`."""
         return self._operation(method, path.replace("/repositories/", "/repos/by-id/"))[0]
 
-    def _note(self, violation: str) -> None:
-        if not any(waiver.match(violation) for waiver in WAIVERS.values()):
-            self.violations.append(violation)
-
     def _operation(self, method: str, path: str) -> tuple[str | None, dict[str, Any] | None]:
+        path = f"{path}/" if path.endswith("/contents") else path
         for pattern, template, operations in self._paths:
             if pattern.fullmatch(path) and method.lower() in operations:
                 return template, operations[method.lower()]
@@ -189,7 +191,9 @@ def _plain(value: Any) -> Any:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    loose = {"{path}", "{ref}", "{branch}", "{basehead}", "{tree_sha}"}
-    parts = [("(.+)" if part in loose else "([^/]+)") if part.startswith("{") else re.escape(part)
-             for part in path.split("/")]
-    return re.compile("/".join(parts))
+    """Which real paths a described one stands for; some parts of it hold slashes."""
+    loose = {"{path}": "(.*)", **dict.fromkeys(
+        ("{ref}", "{branch}", "{basehead}", "{tree_sha}"), "(.+)")}
+    return re.compile("/".join(
+        loose.get(part, "([^/]+)") if part.startswith("{") else re.escape(part)
+        for part in path.split("/")))

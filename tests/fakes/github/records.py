@@ -205,6 +205,8 @@ class Fault:
 class Seen:
     """One request; `received` and `size` are the bytes of its body and of its answer's body.
 
+    `status` 0: the connection ended in place of an answer.
+
     `command` is what a Git request wants: advertise, ls-refs, fetch, push or `fetch v0` of the
     older protocol; of a fetch, `wants` are how many objects by id, and `filter` what is left out.
     """
