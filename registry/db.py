@@ -92,6 +92,7 @@ sources = sa.Table(
     sa.Column("sponsor_id", sa.ForeignKey("users.id"),
               comment="whose token syncs it in the background, as that user agreed"),
     sa.Column("upstream_head", Text(40), comment="the newest commit that GitHub told of"),
+    sa.Column("upstream_at", sa.DateTime, comment="when it first told of that"),
     sa.Column("checked_at", sa.DateTime, comment="when GitHub was last asked for that"),
     sa.Column("upstream_state", Text(16), nullable=False, server_default="ok",
               comment="ok, gone, replaced, forbidden, blocked or empty"),

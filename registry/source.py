@@ -33,7 +33,7 @@ class Source:
 
     The rest is about repositories on GitHub, whose `repo_id` is their key. `branch` None: the
     default one. `sponsor_id` names whose token syncs it, None: none is needed. `upstream_head` is
-    what GitHub told of at `checked_at`. `held_head` would withdraw `held_count` versions and waits
+    what GitHub told of at `checked_at`, and at `upstream_at` for the first time. `held_head` would withdraw `held_count` versions and waits
     for the owner's word, which `confirmed_head` is. `progress` None: no sync runs.
     """
 
@@ -57,6 +57,7 @@ class Source:
     is_private: bool = False
     sponsor_id: int | None = None
     upstream_head: str | None = None
+    upstream_at: datetime | None = None
     checked_at: datetime | None = None
     upstream_state: str = "ok"
     held_head: str | None = None
