@@ -19,6 +19,7 @@ from registry.errors import (
 from runner.spec import JobSpec
 
 TIMEOUT_S = 10.0
+SEARCH_S = 30.0  # a log of a gigabyte is read from its beginning
 CHUNK_BYTES = 1 << 16
 
 
@@ -111,6 +112,12 @@ class RunnerClient:
         """The whole log as text, of both streams or of one."""
         return self._download((*_task(id_, attempt, role, index), "log", "raw"),
                               {"stream": stream})
+
+    def search_log(self, id_: str, attempt: int, role: str, index: int, text: str
+                   ) -> dict[str, Any]:
+        """`{"lines", "has_more"}`: the first lines of a task's log with this text in them."""
+        return self._json("GET", (*_task(id_, attempt, role, index), "log", "search"),
+                          query={"text": text}, timeout_s=SEARCH_S)
 
     def metrics(self, id_: str, attempt: int, role: str, index: int) -> list[dict[str, Any]]:
         """What a task used while it ran, oldest sample first."""

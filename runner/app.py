@@ -12,7 +12,7 @@ from flask import Flask, Response, jsonify, request, send_file
 from werkzeug.exceptions import HTTPException
 
 from runner import metrics, outcome, receipt
-from runner.artifacts import LogRecord, iter_log
+from runner.artifacts import LogRecord, iter_log, search_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.job_store import Job
 from runner.scheduler import placement_from_json
@@ -20,6 +20,7 @@ from runner.spec import JOB_STATES, WAITING, job_spec_from_json
 from runner.worker import Worker
 
 MAX_WAIT_S = 25.0
+MAX_FOUND = 200  # lines of a search
 MAX_BODY_BYTES = 4 << 20
 MAX_DIGITS = 18  # what the file system and SQLite take
 ATTEMPT = f"<int(max={10 ** MAX_DIGITS}):attempt>"
@@ -131,6 +132,15 @@ def _add_file_routes(app: Flask, worker: Worker) -> None:
         chunks = iter_log(path, request.args.get("stream") or None) if path.exists() else iter(())
         return Response(chunks, mimetype="text/plain")
 
+    @app.get(f"{task}/log/search")
+    def search(job_id: str, attempt: int, role: str, index: int) -> Response:
+        _check_task(worker, job_id, attempt, role, index)
+        found, has_more = search_log(worker.folders.log(job_id, attempt, role, index),
+                                     request.args.get("text", ""), MAX_FOUND)
+        return jsonify(has_more=has_more, lines=[{
+            "number": line.number, "stream": line.stream, "time": _iso(line.time),
+            "text": line.text.decode("utf-8", "replace")} for line in found])
+
     @app.get(f"{task}/metrics")
     def task_metrics(job_id: str, attempt: int, role: str, index: int) -> Response:
         _check_task(worker, job_id, attempt, role, index)
@@ -187,9 +197,7 @@ def _merged(records: list[LogRecord], stream: str | None) -> list[dict[str, str]
         if merged and merged[-1]["stream"] == record.stream:
             merged[-1]["text"] += text
         else:
-            when = datetime.fromtimestamp(record.time, timezone.utc)
-            merged.append({"stream": record.stream, "text": text, "time":
-                           when.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+            merged.append({"stream": record.stream, "text": text, "time": _iso(record.time)})
     return merged
 
 
@@ -199,6 +207,11 @@ def _summary(worker: Worker, job: Job) -> dict[str, Any]:
     if standing is None or job.stage != "queue":
         return {**job.as_json(), "position": None}
     return {**job.as_json(), "reason": standing.reason, "position": standing.position}
+
+
+def _iso(moment_s: float) -> str:
+    when = datetime.fromtimestamp(moment_s, timezone.utc)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _whole(worker: Worker, job: Job) -> dict[str, Any]:

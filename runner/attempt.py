@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator
 
 from runner import outcome, receipt
 from runner import spec as states
-from runner.artifacts import JobFolders, TaskLog
+from runner.artifacts import JobFolders, LogQuota, TaskLog
 from runner.config import Settings
 from runner.devices import Machine, gpu_driver
 from runner.docker_driver import Bind, Container, DockerDriver, LaunchSpec
@@ -93,6 +93,7 @@ class Attempt:
         if row["decision"]:
             self._decision = Decision(**json.loads(row["decision"]))
         self._tasks = [self._task(row) for row in shop.store.tasks(job.id, number)]
+        self._quota = LogQuota(shop.settings.log_quota_mb << 20, shop.folders.log_bytes(job.id))
 
     def _task(self, row: Any) -> _Task:
         role = next(role for role in self.job.spec.task_roles if role.name == row["role"])
@@ -258,7 +259,7 @@ class Attempt:
 
     def _follow(self, task: _Task, stream: Iterator[tuple[str, bytes]] | None) -> None:
         """Keep the output until the container has ended, then write down how."""
-        task_log = TaskLog(self.shop.folders.log(self.job.id, self.number, *task.key))
+        task_log = TaskLog(self.shop.folders.log(self.job.id, self.number, *task.key), self._quota)
         try:
             found = self._keep_output(task, task_log, stream)
         except BaseException:
@@ -284,7 +285,7 @@ class Attempt:
         while not self._detached.is_set():
             is_new = False
             try:
-                for name, data in stream or driver.log(task.container, task_log.sizes):
+                for name, data in stream or driver.log(task.container, task_log.resume_at()):
                     task_log.append(name, data)
                     self.shop.on_log()
                     is_new = True

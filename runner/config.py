@@ -32,6 +32,7 @@ class Settings:
     grace_s: float = 10.0
     pids_limit: int = 4096
     clusters: Path = Path("clusters.json")
+    log_quota_mb: int = 1024
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -57,6 +58,7 @@ class Settings:
             grace_s=float(_number(environ, "RUNNER_GRACE_S") or 10),
             pids_limit=_number(environ, "RUNNER_PIDS_LIMIT") or 4096,
             clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
+            log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
         )
 
     def runner_id(self) -> str:

@@ -106,14 +106,21 @@ def job(client: ApiClient, terminal: Terminal, id_: str) -> None:
 @click.option("--attempt", type=click.IntRange(1), help="This attempt, else the newest.")
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), default=None,
               help="Only this stream, else both in order.")
+@click.option("--search", "text", metavar="TEXT", help="Only lines of one task with this text.")
 @api_command
 def logs(client: ApiClient, terminal: Terminal, id_: str, is_followed: bool, role: str | None,
-         index: int | None, attempt: int | None, stream: str | None) -> int:
+         index: int | None, attempt: int | None, stream: str | None, text: str | None) -> int:
     """Print what a job's tasks wrote.
 
     Where a job has several tasks, each line begins with its task. With --json, each piece is
-    one JSON object on one line.
+    one JSON object on one line. --search looks through the first task, or the one that --role
+    and --index name.
     """
+    if text:
+        _print_found(terminal, client.get(
+            "jobs", id_, "log", "search", text=text, role=role or "", index=index or 0,
+            attempt=attempt or 0))
+        return 0
     found = JobStream(client, id_, TaskChoice(role=role, index=index, attempt=attempt),
                       stream=stream or "")
     if is_followed:
@@ -140,6 +147,17 @@ def stop(client: ApiClient, terminal: Terminal, ids: tuple[str, ...]) -> None:
         return
     for each in stopped:
         terminal.result(f"{each['id']}\t{each['state']}")
+
+
+def _print_found(terminal: Terminal, found: dict[str, Any]) -> None:
+    if terminal.is_json:
+        terminal.json(found)
+        return
+    for line in found["lines"]:
+        terminal.result(f"{line['number']}: {line['text']}")
+    if found["has_more"]:
+        terminal.say(f"There are more than these {len(found['lines'])} lines. Search for more of "
+                     "the text, or read the whole log.")
 
 
 def _what(job: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async function ask(url) {
 
 const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$/;
-const held = { stdout: "", stderr: "" };
+const held = { stdout: "", stderr: "", notice: "" };
 
 // Text without colours; an escape sequence that is cut in two waits for its other half.
 function plain(stream, text) {

@@ -13,7 +13,7 @@ from registry.views import auth, submissions
 from registry.views.api_openapi import Api
 from registry.views.downloads import artifact_response, log_response
 from registry.views.errors import API_PREFIX
-from registry.views.job_access import job_of, receipt_of, task_of
+from registry.views.job_access import found_in_log, job_of, receipt_of, task_of
 from registry.views.services import services
 from runner.spec import FINAL_STATES
 
@@ -96,6 +96,15 @@ def read_raw_log(job_id: str, query: models.TaskQuery) -> Response:
     job = job_of(auth.required_user(), job_id)
     task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
     return log_response(task, query.stream)
+
+
+@api.route("GET", "/jobs/<job_id>/log/search", query=models.LogSearch, result=models.LogLines,
+           errors=(404, 503))
+def search_log(job_id: str, query: models.LogSearch) -> dict[str, Any]:
+    """The lines of a task's log that hold a text, the first 200 of them."""
+    job = job_of(auth.required_user(), job_id)
+    return found_in_log(
+        task_of(job, role=query.role, index=query.index, attempt=query.attempt), query.text)
 
 
 @api.route("GET", "/jobs/<job_id>/metrics", query=models.OneTask, result=models.Metrics,

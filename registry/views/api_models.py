@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 TypeName = Literal["job", "data", "script", "dockerimage"]
 Stream = Literal["", "stdout", "stderr"]
+LogStream = Literal["stdout", "stderr", "notice"]  # notice: the runner's own words
 MAX_YAML = 256_000
 
 
@@ -336,8 +337,27 @@ class LogQuery(TaskQuery):
     wait_s: float = Field(default=0, ge=0, le=25, description="How long to wait for more.")
 
 
+class LogSearch(OneTask):
+    text: str = Field(min_length=1, max_length=200, description="Capital letters do not matter.")
+
+
+class LogLine(Answer):
+    number: int = Field(description="From 1, in the whole log as text.")
+    stream: LogStream
+    time: datetime
+    text: str = Field(description="Its first 1000 bytes.")
+
+
+class LogLines(Answer):
+    lines: list[LogLine]
+    has_more: bool
+    attempt: int
+    role: str
+    index: int
+
+
 class LogRecord(Answer):
-    stream: Literal["stdout", "stderr"]
+    stream: LogStream
     time: datetime
     text: str = Field(description="May end in the middle of a line.")
 

@@ -60,3 +60,11 @@ def receipt_of(job: Mapping[str, Any], attempt: int) -> dict[str, Any]:
     if not job["attempts"]:
         raise NotFoundError(f"Job {job['id']} has run nothing, so there is no receipt of it.")
     return services().runner.receipt(job["id"], attempt or len(job["attempts"]))
+
+
+def found_in_log(task: Task, text: str) -> dict[str, Any]:
+    """The lines of a task's log that hold a text, with the task; none before it has started."""
+    where = {"attempt": task.attempt, "role": task.role, "index": task.index}
+    if not task.is_started:
+        return {"lines": [], "has_more": False, **where}
+    return {**services().runner.search_log(*task.place, text), **where}

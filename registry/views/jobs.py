@@ -11,13 +11,14 @@ from registry import receipts
 from registry.errors import NotFoundError
 from registry.views import auth, submissions
 from registry.views.downloads import is_image
-from registry.views.job_access import Task, job_of, receipt_of, task_of
+from registry.views.job_access import Task, found_in_log, job_of, receipt_of, task_of
 from registry.views.services import services
 from registry.views.text import plain_log
 from runner.spec import FINAL_STATES, JOB_STATES
 
 PAGE_SIZE = 25
 LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
+MAX_SEARCH_LENGTH = 200
 MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
 
 blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
@@ -59,6 +60,18 @@ def stop(job_id: str) -> ResponseReturnValue:
     if job["state"] not in FINAL_STATES:
         flash(f"Job {job['name']} was asked to stop. Its logs and artifacts stay.")
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
+@blueprint.get("/<job_id>/search")
+def search(job_id: str) -> ResponseReturnValue:
+    """The lines of one task's log that hold a text."""
+    job = job_of(auth.required_user(), job_id)
+    task, text = _chosen_task(job), request.args.get("text", "")[:MAX_SEARCH_LENGTH]
+    nothing: dict[str, Any] = {"lines": [], "has_more": False}
+    found = found_in_log(task, text) if text else nothing
+    lines = [{**line, "text": plain_log(line["text"])} for line in found["lines"]]
+    return render_template("jobs/search.html", job=job, task=task, text=text, lines=lines,
+                           has_more=found["has_more"])
 
 
 @blueprint.get("/<job_id>/receipt")

@@ -164,6 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(runner.receipts[id_, int(attempt)])
             case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "metrics"]:
                 self._json({"samples": runner.samples[id_, int(attempt), role, int(index)]})
+            case "GET", ["jobs", id_, "attempts", _, "tasks", role, index, "log", "search"]:
+                place = (id_, int(parts[3]), role, int(index))
+                lines = "".join(record["text"] for record in runner.logs.get(place, [])).split("\n")
+                self._json({"has_more": False, "lines": [
+                    {"number": number, "stream": "stdout", "time": NOW, "text": line}
+                    for number, line in enumerate(lines, 1) if query["text"] in line]})
             case "GET", ["jobs", id_, "attempts", attempt, "tasks", role, index, "log", *raw]:
                 self._log(runner, (id_, int(attempt), role, int(index)), query, bool(raw))
             case _:

@@ -166,3 +166,16 @@ def test_the_messages_are_the_same_for_a_job_of_another_and_for_none(web, ann):
     other, none = bob.get(f"/api/v3/jobs/{JOB}"), bob.get("/api/v3/jobs/000000000009")
     assert other.json["message"].replace(JOB, "") == none.json["message"].replace("000000000009",
                                                                                   "")
+
+
+def test_a_log_is_searched_line_by_line(web, ann):
+    page = text_of(ann.get(f"/jobs/{JOB}/search?text=epoch"))
+    assert "No line of this log has “epoch” in it." in page
+    web.runner.start(JOB)
+    web.runner.write(JOB, "start\nepoch 1\n<b>epoch</b> 2\n")
+    answer = ann.get(f"/jobs/{JOB}/search?text=epoch&task=main-0&attempt=1")
+    assert "2 lines." in text_of(answer) and "&lt;b&gt;epoch&lt;/b&gt; 2" in answer.text
+    found = ann.get(f"/api/v3/jobs/{JOB}/log/search?text=epoch").json
+    assert [line["number"] for line in found["lines"]] == [2, 3] and found["role"] == "main"
+    assert ann.get(f"/api/v3/jobs/{JOB}/log/search?text=").status_code == 400
+    assert web.browser("bob").get(f"/jobs/{JOB}/search?text=epoch").status_code == 404

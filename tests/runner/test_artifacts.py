@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.artifacts import JobFolders, TaskLog, iter_log, read_log
+from runner.artifacts import (
+    JobFolders,
+    LogQuota,
+    TaskLog,
+    iter_log,
+    read_log,
+    search_log,
+)
 from runner.errors import NotFoundError
 
 DEEP = """
@@ -25,7 +32,7 @@ chunks = st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.binary(max
 
 
 def written(path, pieces, *, is_complete=True):
-    log = TaskLog(path)
+    log = TaskLog(path, LogQuota(1 << 30, 0))
     for stream, data in pieces:
         log.append(stream, data)
     log.close(is_complete=is_complete)
@@ -57,7 +64,7 @@ def test_a_log_cut_short_by_a_kill_goes_on_where_its_last_whole_record_ends(
     path = tmp_path_factory.mktemp("log") / "log"
     written(path, pieces, is_complete=False)
     os.truncate(path, max(0, path.stat().st_size - cut))
-    log = TaskLog(path)
+    log = TaskLog(path, LogQuota(1 << 30, 0))
     for stream in ("stdout", "stderr"):
         whole = b"".join(data for name, data in pieces if name == stream)
         log.append(stream, whole[log.sizes[stream]:])
@@ -181,3 +188,51 @@ def test_an_offset_that_was_made_up_reads_no_more_than_the_log(tmp_path_factory,
     records, following, _ = read_log(path, offset, 1000)
     assert sum(len(record.data) for record in records) <= path.stat().st_size
     assert following >= offset
+
+
+def test_a_met_quota_is_said_once_and_keeps_what_came_before(tmp_path):
+    quota = LogQuota(10, 0)
+    first, second = (TaskLog(tmp_path / name, quota) for name in ("first", "second"))
+    first.append("stdout", b"12345")
+    second.append("stderr", "67é90".encode())
+    second.append("stdout", b"more")
+    first.append("stdout", b"x")
+    for log in (first, second):
+        log.close(is_complete=True)
+    assert b"".join(iter_log(tmp_path / "second", "stderr")) == "67é9".encode()
+    records, _, is_complete = read_log(tmp_path / "second", 0, 1000)
+    assert is_complete and [record.stream for record in records] == ["stderr", "notice"]
+    assert b"has reached its quota of 0 MiB" in records[1].data
+    assert b"".join(iter_log(tmp_path / "first", "stdout")) == b"12345"
+
+
+def test_a_full_log_asks_for_nothing_that_was_dropped_again(tmp_path):
+    log = TaskLog(tmp_path / "log", LogQuota(3, 0))
+    log.append("stdout", b"12345")
+    log.append("stdout", b"678")
+    assert log.is_full and log.resume_at()["stdout"] == 8
+    log.close(is_complete=False)
+    again = TaskLog(tmp_path / "log", LogQuota(100, 0))
+    assert again.is_full
+    again.close(is_complete=True)
+    assert b"".join(iter_log(tmp_path / "log", "stdout")) == b"123"
+
+
+def test_half_a_character_is_asked_for_again_where_a_stream_broke_off(tmp_path):
+    log = TaskLog(tmp_path / "log", LogQuota(100, 0))
+    log.append("stdout", "aé".encode()[:2])
+    assert log.resume_at()["stdout"] == 1
+    log.append("stdout", "é".encode())
+    log.close(is_complete=True)
+    assert b"".join(iter_log(tmp_path / "log")).decode() == "aé"
+
+
+def test_a_search_finds_lines_over_pieces_and_streams_by_number(tmp_path):
+    written(tmp_path / "log", [("stdout", b"epoch 1\nepo"), ("stdout", b"ch 2\n"),
+                               ("stderr", b"WARNING: Epoch 3"), ("stdout", b"\nend")])
+    found, has_more = search_log(tmp_path / "log", "epoch", 10)
+    assert [(line.number, line.text) for line in found] == [
+        (1, b"epoch 1"), (2, b"epoch 2"), (3, b"WARNING: Epoch 3")]
+    assert not has_more and search_log(tmp_path / "log", "epoch", 2)[1]
+    assert search_log(tmp_path / "nothing", "x", 5) == ([], False)
+    assert search_log(tmp_path / "log", "end", 5)[0][0].number == 4
