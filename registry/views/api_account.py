@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from registry.config import Secret
 from registry.errors import InvalidInputError, Problem, UnauthorizedError
 from registry.views import api_models as models
-from registry.views import auth
+from registry.views import auth, github_access
 from registry.views.api_openapi import Access, Api
 from registry.views.errors import API_PREFIX
 from registry.views.services import services
@@ -49,3 +50,28 @@ def change_password(body: models.NewPassword) -> None:
         message = "The old password is wrong."
         raise InvalidInputError(message, [Problem(message=message, path="old_password")])
     accounts.set_password(user, body.new_password)
+
+
+@api.route("GET", "/user/github", result=models.GitHubAccess)
+def show_github() -> dict[str, Any]:
+    """Whether one has connected GitHub, as whom, and what will not work with the token."""
+    return github_access.as_json(auth.required_user())
+
+
+@api.route("PUT", "/user/github", body=models.GitHubToken, result=models.GitHubAccess,
+           errors=(403, 409, 429))
+@github_access.limit
+def connect_github(body: models.GitHubToken) -> dict[str, Any]:
+    """Connect GitHub with a personal access token, in the place of an older one.
+
+    GitHub is asked at once whose it is. The token is kept sealed and used for nobody else.
+    """
+    user = auth.required_user()
+    services().github.connect(user.id, Secret(body.token.strip()))
+    return github_access.as_json(user)
+
+
+@api.route("DELETE", "/user/github", status=204)
+def disconnect_github() -> None:
+    """Delete the token here, and with it the sight of private repositories."""
+    services().github.disconnect(auth.required_user().id)

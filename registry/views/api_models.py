@@ -746,3 +746,25 @@ class Publication(Answer):
 
 class CatalogHash(Answer):
     hash: str = Field(description="SHA-256 in hexadecimal digits.")
+
+
+# --- access to GitHub ----------------------------------------------------------------------------
+
+class GitHubToken(Given):
+    token: str = Field(max_length=1000, description="A personal access token; never shown again.")
+
+
+class GitHubAccess(Answer):
+    is_connected: bool
+    server: str = Field(description="The address of the GitHub server.")
+    login: str | None
+    kind: Literal["classic", "fine-grained", "other"] | None
+    scopes: list[str] | None = Field(description="Of a classic token; null: it has none to tell "
+                                     "of.")
+    last_four: str | None = Field(description="The token's last characters, to tell it by.")
+    expires_at: datetime | None
+    verified_at: datetime | None
+    last_used_at: datetime | None
+    problem: str | None = Field(description="A code; null: it works, as far as is known.")
+    message: str | None = Field(description="What that means and what to do.")
+    limitations: list[str] = Field(description="What will not work with this token.")

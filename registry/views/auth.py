@@ -50,13 +50,13 @@ class Visitor(UserMixin):
         return f"{self.user.id}.{self.user.session_epoch}"
 
 
-def _is_refused(response: Response) -> bool:
+def is_refused(response: Response) -> bool:
     return response.status_code in (400, 401)
 
 
 # One count for all places where a password can be guessed.
 login_limit = limiter.shared_limit(FAILURES_ALLOWED, "passwords", methods=["POST", "PUT"],
-                                   deduct_when=_is_refused)
+                                   deduct_when=is_refused)
 
 
 def register(app: Flask) -> None:

@@ -1,12 +1,14 @@
-"""The page Settings: one's password and API tokens."""
+"""The page Settings: one's password, API tokens and access to GitHub."""
 from __future__ import annotations
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.accounts import MIN_PASSWORD
+from registry.config import Secret
 from registry.errors import InvalidInputError
-from registry.views import auth
+from registry.github_errors import GitHubError
+from registry.views import auth, github_access
 from registry.views.services import services
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
@@ -49,7 +51,28 @@ def revoke_token(id_: int) -> ResponseReturnValue:
     return redirect(url_for("settings.index"), 303)
 
 
+@blueprint.post("/github")
+@github_access.limit
+def connect_github() -> ResponseReturnValue:
+    user, token = auth.required_user(), request.form.get("token", "").strip()
+    try:
+        account = services().github.connect(user.id, Secret(token))
+    except (InvalidInputError, GitHubError) as error:
+        return _page(wrong={"github": error.message}), error.status
+    flash(f"GitHub is connected as {account.login}.")
+    return redirect(url_for("settings.index", _anchor="github"), 303)
+
+
+@blueprint.post("/github/disconnect")
+def disconnect_github() -> ResponseReturnValue:
+    services().github.disconnect(auth.required_user().id)
+    flash("GitHub is disconnected, and the token is deleted here. Revoke it on GitHub, too, if "
+          "nothing else uses it.")
+    return redirect(url_for("settings.index", _anchor="github"), 303)
+
+
 def _page(*, wrong: dict[str, str] | None = None, token: str | None = None) -> str:
     return render_template("settings/index.html", wrong=wrong or {}, token=token,
+                           github=github_access.section(auth.required_user()),
                            tokens=services().accounts.tokens(auth.required_user()),
                            min_password=MIN_PASSWORD)

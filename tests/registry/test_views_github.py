@@ -1,0 +1,77 @@
+"""GitHub access on the page Settings, in the API and as OpenPAI's clients set it."""
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.web_home import WebHome
+
+
+@pytest.fixture
+def web(github, home_template, tmp_path, monkeypatch):
+    monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
+    web = WebHome(home_template, tmp_path)
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def ann(web):
+    return web.browser("ann")
+
+
+@pytest.fixture
+def octo(github):
+    return github.world.add_user("octo-ann")
+
+
+def connect(browser, token):
+    return browser.post("/settings/github", token=token.value)
+
+
+def test_the_page_says_how_to_make_a_token_and_what_it_is_for(github, ann):
+    page = ann.get("/settings").text
+    assert f"{github.url}/settings/tokens/new?scopes=public_repo" in page
+    assert f"{github.url}/settings/personal-access-tokens/new?" in page
+    assert "by pull request" in page and "never shown again" in page
+
+
+def test_a_token_is_verified_and_the_page_shows_all_but_the_token(github, ann, octo):
+    token = github.world.classic_token(octo, "public_repo",
+                                       expires_at=github.world.now + timedelta(days=90))
+    answer = connect(ann, token)
+    assert (answer.status_code, answer.location) == (303, "/settings#github")
+    page = ann.get("/settings").text
+    for text in ("octo-ann", "classic", token.value[-4:], "public_repo",
+                 f"{token.expires_at:%Y-%m-%d}", "Private repositories stay hidden"):
+        assert text in page
+    assert token.value not in page
+
+
+def test_a_fine_grained_token_says_what_will_not_work(github, ann, octo):
+    connect(ann, github.world.fine_grained_token(octo))
+    assert "finished on GitHub: the branch" in ann.get("/settings").text
+
+
+def test_a_wrong_token_says_why_at_its_field_and_is_not_shown(ann):
+    answer = ann.post("/settings/github", token="ghp_" + "w" * 36)
+    assert answer.status_code == 400 and "does not accept this token" in answer.text
+    assert 'aria-invalid="true"' in answer.text and "w" * 36 not in answer.text
+
+
+def test_a_token_is_disconnected(github, web, ann, octo):
+    connect(ann, github.world.classic_token(octo, "repo"))
+    assert ann.post("/settings/github/disconnect").status_code == 303
+    assert web.program("ann").get("/user/github").get_json()["is_connected"] is False
+
+
+def test_a_program_connects_sees_and_disconnects(github, web, octo):
+    program, token = web.program("ann"), github.world.classic_token(octo, "repo")
+    shown = program.put("/user/github", {"token": token.value}).get_json()
+    assert shown == program.get("/user/github").get_json() | {
+        "last_used_at": shown["last_used_at"]}
+    assert (shown["login"], shown["scopes"], shown["limitations"]) == ("octo-ann", ["repo"], [])
+    assert token.value not in str(shown)
+    assert program.delete("/user/github").status_code == 204
+    assert web.program("ann").get("/user/github").get_json()["login"] is None
+    assert program.put("/user/github", {"token": "nonsense"}).get_json()["errors"][0][
+        "path"] == "token"
