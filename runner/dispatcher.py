@@ -85,6 +85,16 @@ class _Scene:
                      self.now_s)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Pass:
+    """What a pass left: the jobs that wait, in their order, and the verdict on each."""
+
+    scene: _Scene
+    round: Round
+    taken: set[int]
+    verdicts: Mapping[str, tuple[int, str]]
+
+
 class Dispatcher:
     """Decides for the worker; knows nothing that store, attempts and files do not say.
 
@@ -102,7 +112,7 @@ class Dispatcher:
         self._known: dict[str, _Known] = {}
         self._promises: dict[tuple[str, int], _Promise] = {}
         self._ordered: list[Waiting] = []
-        self._standings: dict[str, Standing] = {}
+        self._last: _Pass | None = None
         self._starts: dict[str, float] | None = {}
         self._shares = FairShare()
         for row in store.ended_since(_iso(clock() - COUNTED_HALF_LIVES * HALF_LIFE_S)):
@@ -117,12 +127,11 @@ class Dispatcher:
             jobs = {job.id: job for job in ready}
             self._known = {id_: self._known.get(id_) or self._look_at(jobs[id_]) for id_ in jobs}
             scene = self._scene()
-            this, standings = scene.round(), dict[str, Standing]()
+            this, verdicts = scene.round(), dict[str, tuple[int, str]]()
+            taken = {port for each in scene.promises.values() for port in each.ports}
             ordered = self._in_order(scene, [
                 _waiting(id_, self._known[id_], job.seq, scene.rules) for id_, job in jobs.items()])
-            self._ordered = []
-            taken = {port for each in scene.promises.values() for port in each.ports}
-            is_full = False
+            self._ordered, first_full = [], ""
             for waiting in ordered:
                 verdict = self._verdict(waiting, this, scene)
                 if verdict == lineup.START:
@@ -131,17 +140,16 @@ class Dispatcher:
                         taken |= _ports_of(placement)
                         continue
                     verdict = lineup.OUTSIDE
+                if verdict == lineup.FULL and first_full:
+                    verdict = lineup.BEHIND
+                first_full = first_full or (waiting.id if verdict == lineup.FULL else "")
                 this.hold(waiting)
                 self._ordered.append(waiting)
-                is_behind = verdict == lineup.BEHIND or (verdict == lineup.FULL and is_full)
-                standing = Standing(position=len(self._ordered), reason=(
-                    self._turn(waiting, this, len(self._ordered) - 1) if is_behind
-                    else self._why(waiting, this, scene, taken)))
-                if standing.position == 1 or verdict == lineup.FULL and not is_full:
-                    self._store.note(waiting.id, "queue", standing.reason)
-                is_full = is_full or verdict == lineup.FULL
-                standings[waiting.id] = standing
-            self._standings, self._starts = standings, None
+                verdicts[waiting.id] = len(self._ordered), verdict
+            self._last = _Pass(scene=scene, round=this, taken=taken, verdicts=verdicts)
+            self._starts = None
+            for id_ in filter(None, {next(iter(verdicts), ""), first_full}):
+                self._store.note(id_, "queue", self._reason(id_, self._last))
 
     def _verdict(self, waiting: Waiting, this: Round, scene: _Scene) -> str:
         is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)
@@ -165,15 +173,17 @@ class Dispatcher:
         start(job, number, placement)
         return placement
 
-    def _why(self, waiting: Waiting, this: Round, scene: _Scene, taken: set[int]) -> str:
-        """What a job waits for, where that is not only the jobs ahead of it."""
-        spec = self._known[waiting.id].spec
-        if scene.pause is not None:
-            return scene.pause
-        objections = scene.rules.objections(spec)
+    def _reason(self, job_id: str, last: _Pass) -> str:
+        """What a job waits for, as that pass left it."""
+        (position, verdict), spec = last.verdicts[job_id], self._known[job_id].spec
+        if last.scene.pause is not None:
+            return last.scene.pause
+        if verdict == lineup.BEHIND:
+            return self._turn(self._ordered[position - 1], last.round, position - 1)
+        objections = last.scene.rules.objections(spec)
         if objections:
             return " ".join(objections)
-        fit = self._fit(spec, scene, this.free, taken)
+        fit = self._fit(spec, last.scene, last.round.free, last.taken)
         return fit.reason if fit.fit != NOW else "Waits for ports that another program took."
 
     def _turn(self, waiting: Waiting, this: Round, ahead: int) -> str:
@@ -220,7 +230,11 @@ class Dispatcher:
 
     def standing(self, job_id: str) -> Standing | None:
         """Where a job stood in the last pass; None where it took no part, or started."""
-        return self._standings.get(job_id)
+        with self._lock:
+            last = self._last
+            if last is None or job_id not in last.verdicts:
+                return None
+            return Standing(position=last.verdicts[job_id][0], reason=self._reason(job_id, last))
 
     def expected_start(self, job_id: str) -> str | None:
         """When a waiting job may be expected to start, in UTC; None where nobody knows.
