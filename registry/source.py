@@ -33,8 +33,9 @@ class Source:
 
     The rest is about repositories on GitHub, whose `repo_id` is their key. `branch` None: the
     default one. `sponsor_id` names whose token syncs it, None: none is needed. `upstream_head` is
-    what GitHub told of at `checked_at`, and at `upstream_at` for the first time. `held_head` would withdraw `held_count` versions and waits
-    for the owner's word, which `confirmed_head` is. `progress` None: no sync runs.
+    what GitHub told of at `checked_at`, and at `upstream_at` for the first time. `held_head` would
+    withdraw `held_count` versions and waits for the owner's word, which `confirmed_head` is.
+    `progress` None: no sync runs.
     """
 
     id: int
