@@ -57,8 +57,9 @@ class Marks:
         subject, reason = Subject.of(entry), checked_reason(reason)
         if not subject.version:
             raise InvalidInputError(
-                f"This entry of {subject} has no version, so nothing but its commit names it, and "
-                "nothing falls back to it. Commit a better one, or deprecate the component.")
+                f"{subject} has no version that could be yanked. Commit a better file, which takes "
+                f"its place at once; or advise against it: `paishare deprecate {subject} --reason "
+                "…`.")
         with self._changing(subject) as connection:
             _put(connection, subject, YANKED, reason, "", user_id)
             _tell(connection, subject, YANKED, reason)

@@ -20,27 +20,27 @@ def show(client: ApiClient, terminal: Terminal, reference: str, is_yaml: bool) -
 
     REFERENCE is [SOURCE:][TYPE/]NAME[@VERSION], for example job/digits_classifier@1.0.0.
     """
-    entry = _entry(client, reference)
+    exact, entry = _entry(client, reference)
     if is_yaml:
         click.echo(entry["text"], nl=False)
     elif terminal.is_json:
         terminal.json(entry)
     else:
-        _show_entry(terminal, entry)
+        _show_entry(terminal, exact, entry)
 
 
-def _entry(client: ApiClient, reference: str) -> dict[str, Any]:
-    """The whole entry; type and source are those that the server finds."""
+def _entry(client: ApiClient, reference: str) -> tuple[str, dict[str, Any]]:
+    """Its exact reference, and the whole; type and source are those that the server finds."""
     found = client.get("resolve", reference=reference)
-    return client.get("components", found["type"], found["name"], source=found["source"],
-                      version=reference.partition("@")[2])
+    entry = client.get("components", found["type"], found["name"], source=found["source"],
+                       version=reference.partition("@")[2])
+    return found["exact_reference"], entry
 
 
-def _show_entry(terminal: Terminal, entry: dict[str, Any]) -> None:
+def _show_entry(terminal: Terminal, exact: str, entry: dict[str, Any]) -> None:
     parameters = entry["document"].get("parameters") or {}
     terminal.fields([
-        ("reference", f"{entry['type']}/{entry['name']}@{entry['version'] or entry['commit']}"),
-        ("source", entry["source"]), ("path", entry["path"]), ("commit", entry["commit"]),
+        ("reference", exact), ("path", entry["path"]), ("commit", entry["commit"]),
         ("contributor", entry["contributor"]),
         ("parameters", ", ".join(f"{name}={value}" for name, value in parameters.items())),
         ("prerequisites", ", ".join(needed["reference"] or f"{needed['type']}/{needed['name']}"
@@ -52,6 +52,9 @@ def _show_entry(terminal: Terminal, entry: dict[str, Any]) -> None:
     terminal.table(["version", "committed", "commit", ""], [
         (version["version"], local_time(version["committed_at"]), version["commit"][:12],
          ", ".join(_states(version))) for version in entry["versions"]])
+    for needed in entry["prerequisites"]:
+        if needed["problem"]:
+            terminal.say(f"prerequisite {needed['name']}: {needed['problem']}", "yellow")
     for kind in (YANKED, DEPRECATED):
         if entry[kind]:
             terminal.say(f"{kind}: {_advice(entry[kind])}", "yellow")

@@ -94,6 +94,8 @@ def _print_hits(terminal: Terminal, found: Mapping[str, Any]) -> None:
         terminal.say(_nothing_found(found["suggestions"]))
     elif shown < found["total"]:
         terminal.say(f"{shown} of {found['total']}; more with --page {found['page'] + 1}.")
+    else:
+        terminal.say(f"{found['total']} found.")
 
 
 def _nothing_found(suggestions: list[str]) -> str:

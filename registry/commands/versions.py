@@ -28,7 +28,8 @@ def diff(client: ApiClient, terminal: Terminal, old: str, new: str | None, is_li
     elif terminal.is_json:
         terminal.json(found)
     else:
-        terminal.result(f"{_named(found['a'])} → {_named(found['b'])}: {found['verdict']}")
+        old_name, new_name = (found[each]["exact_reference"] for each in ("a", "b"))
+        terminal.result(f"{old_name} → {new_name}: {found['verdict']}")
         _print_difference(terminal, found)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from registry.hits import FACETS
+
 TypeName = Literal["job", "data", "script", "dockerimage"]
 Stream = Literal["", "stdout", "stderr"]
 LogStream = Literal["stdout", "stderr", "notice"]  # notice: the runner's own words
@@ -109,6 +111,7 @@ class Prerequisite(Answer):
     name: str
     type: str | None
     reference: str | None = Field(description="The component in the marketplace; null: inline.")
+    problem: str | None = Field(description="Why its reference means nothing today; else null.")
 
 
 class ComponentEntry(Version):
@@ -514,8 +517,8 @@ class ComponentPage(Answer):
     page: int
     page_size: int
     facets: dict[str, list[FacetValue]] = Field(
-        description="By field: type, by, source, tag, image, gpu; most frequent first. Types are "
-        "counted whatever `type` is chosen.")
+        description=f"By field: {', '.join(FACETS)}; most frequent first. Types are counted "
+        "whatever `type` is chosen.")
     suggestions: list[str] = Field(description="Queries that find something, where this one does "
                                    "not.")
     is_ready: bool = Field(description="false: the index is being made; something may be missing.")

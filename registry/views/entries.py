@@ -19,11 +19,15 @@ from registry.views.text import iso
 
 @dataclass(frozen=True, kw_only=True)
 class Prerequisite:
-    """One thing that a job needs; `reference` None: written in the job itself, with its `uris`."""
+    """One thing that a job needs; `reference` None: written in the job itself, with its `uris`.
+
+    `problem` says why a reference means nothing today; None: it does, or there is none.
+    """
 
     name: str
     type: str | None
     reference: str | None
+    problem: str | None
     uris: tuple[str, ...]
     description: str
 
@@ -90,10 +94,10 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "name": entry.name, "contributor": entry.contributor, "description": entry.description,
         "path": entry.path, "blob": entry.blob, "text": entry.text,
         "document": component.document,
-        "warnings": [problem.as_json() for problem in component.warnings],
+        "warnings": [problem.as_json() for problem in entry.warnings],
         "versions": [version_json(each) for each in versions],
-        "prerequisites": [{"name": item.name, "type": item.type, "reference": item.reference}
-                          for item in prerequisites_of(component)]}
+        "prerequisites": [{"name": item.name, "type": item.type, "reference": item.reference,
+                           "problem": item.problem} for item in prerequisites_of(component)]}
 
 
 def _mark_json(mark: Mark | None) -> dict[str, Any] | None:
@@ -108,12 +112,13 @@ def _prerequisite(item: dict[str, Any]) -> Prerequisite:
     reference = f"{item['type']}/{item['name']}" if is_inline else item["reference"]
     if not is_inline and item["type"] and not REFERENCE.fullmatch(reference):
         reference = f"{item['type']}/{reference}"
-    found = _found(reference, item["type"])
+    found, problem = _found(reference, item["type"])
     if is_inline and found and uris_of(_document(found)) != uris_of(item):
         found = None
     return Prerequisite(
         name=item["name"], type=item["type"] or (found.type if found else None),
-        reference=found.reference if found else None, uris=uris_of(item),
+        reference=found.reference if found else None, problem=None if is_inline else problem,
+        uris=uris_of(item),
         description=item.get("description") or (found.description if found else ""))
 
 
@@ -121,10 +126,11 @@ def _document(entry: Entry) -> dict[str, Any]:
     return dict(component_of(entry).document)
 
 
-def _found(reference: str, type_name: str | None) -> Entry | None:
+def _found(reference: str, type_name: str | None) -> tuple[Entry | None, str | None]:
+    """What a reference means, or why nothing."""
     if type_name in INNER_TYPES:
-        return None
+        return None, None
     try:
-        return services().catalog.get(reference, type=type_name, user_id=viewer_id())
-    except (InvalidInputError, NotFoundError, ConflictError, GoneError):
-        return None
+        return services().catalog.get(reference, type=type_name, user_id=viewer_id()), None
+    except (InvalidInputError, NotFoundError, ConflictError, GoneError) as error:
+        return None, error.message

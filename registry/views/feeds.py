@@ -26,7 +26,7 @@ SETTLED = timedelta(minutes=1)
 TITLES = {"published": "{} is published", "moved": "{} was changed without a new number",
           "withdrawn": "{} is withdrawn", "returned": "{} is back", "yanked": "{} is yanked",
           "restored": "{} is restored", "deprecated": "{} is deprecated",
-          "purged": "{} is removed for good"}
+          "purged": "{} is deleted for good"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 blueprint = Blueprint("feeds", __name__)

@@ -2,8 +2,14 @@
 from __future__ import annotations
 
 from registry.entry import Entry
-from registry.errors import InvalidInputError
-from registry.reference import COMMIT, DEPRECATED, LATEST, YANKED, Reference
+from registry.errors import (
+    ConflictError,
+    GoneError,
+    InvalidInputError,
+    NotFoundError,
+    Problem,
+)
+from registry.reference import COMMIT, DEPRECATED, LATEST, REFERENCE, YANKED, Reference
 from registry.views import auth
 from registry.views.entries import find_entry
 from registry.views.services import services
@@ -18,9 +24,23 @@ def mark(kind: str, reference: str, *, reason: str, successor: str = "") -> Entr
     if kind == YANKED:
         marks.yank(entry, reason=reason, user_id=user.id)
     else:
+        _check_leads_somewhere(successor.strip(), entry)
         marks.deprecate(entry, reason=reason, successor=successor, user_id=user.id,
                         is_whole=is_whole)
     return entry
+
+
+def _check_leads_somewhere(successor: str, entry: Entry) -> None:
+    """Raise InvalidInputError where the viewer finds nothing, or several things, by a reference."""
+    try:
+        if successor and REFERENCE.fullmatch(successor):
+            find_entry(successor)
+    except (NotFoundError, ConflictError, GoneError, InvalidInputError) as error:
+        near = f" Did you mean {' or '.join(error.nearest)}?" if isinstance(
+            error, NotFoundError) and error.nearest else ""
+        message = (f"The successor leads nowhere: {error.message}{near} Name what to use instead "
+                   f"of {entry.type}/{entry.name}, or leave the successor out.")
+        raise InvalidInputError(message, [Problem(message=message, path="successor")]) from error
 
 
 def unmark(kind: str, reference: str) -> Entry:
@@ -58,6 +78,9 @@ def _subject(kind: str, reference: str) -> tuple[Entry, bool]:
     """A version and whether all others are meant, too: only deprecation can be about them."""
     if kind == DEPRECATED and Reference.parse(reference).selector == LATEST:
         return services().catalog.component(reference, user_id=auth.viewer_id()), True
+    found = find_entry(reference)
+    if kind == YANKED and not found.version:  # more precisely or not, it cannot be yanked
+        return found, False
     return _exact_entry(reference), False
 
 

@@ -153,8 +153,8 @@ def test_a_component_is_shown_whole(web):
     assert found["document"]["parameters"]["lr"] == 0.1
     assert [each["version"] for each in found["versions"]] == ["1.1.0", "1.0.0"]
     assert found["prerequisites"] == [
-        {"name": "busybox", "type": "dockerimage", "reference": None},
-        {"name": "points", "type": "data", "reference": "data/points@1.0.0"}]
+        {"name": "busybox", "type": "dockerimage", "reference": None, "problem": None},
+        {"name": "points", "type": "data", "reference": "data/points@1.0.0", "problem": None}]
 
 
 def test_a_version_is_named_by_number_or_commit(web):

@@ -56,10 +56,37 @@ def test_what_just_happens_to_be_the_newest_is_never_marked(web, ann, kind, refe
 
 @pytest.mark.parametrize("change, path", [
     ({"reason": " "}, "reason"), ({"kind": "gone"}, "kind"), ({"nope": 1}, "nope"),
-    ({"kind": "deprecated", "successor": "a b"}, "successor")])
+    ({"kind": "deprecated", "successor": "a b"}, "successor"),
+    ({"kind": "deprecated", "successor": "data/pointz"}, "successor"),
+    ({"kind": "deprecated", "successor": "data/points@^9"}, "successor")])
 def test_a_wrong_mark_says_which_part(ann, change, path):
     answer = ann.post("/marks", {**YANK, **change})
     assert answer.status_code == 400 and answer.json["errors"][0]["path"] == path
+
+
+def test_a_successor_that_leads_nowhere_is_refused_with_what_may_be_meant(web, ann):
+    answer = ann.post("/marks", {"kind": "deprecated", "reference": "hello", "reason": "Old.",
+                                 "successor": "data/pointz"})
+    assert answer.status_code == 400 and "Did you mean data/points?" in answer.json["message"]
+    assert ann.get("/resolve", reference="hello").json["deprecated"] is None
+
+
+def test_what_has_no_version_is_told_at_once_that_it_cannot_be_yanked(web, ann):
+    write_repository(web.home.parent / "plain", {"data/plain.yaml": "type: data\nname: plain\n"
+                                                 "uri: https://example.org/x\n"})
+    web.services.sources.add_folder(str(web.home.parent / "plain"), name=None, owner_id=None)
+    web.sync()
+    answer = web.program("admin").post("/marks", {**YANK, "reference": "data/plain"})
+    assert answer.status_code == 400
+    assert "paishare deprecate data/plain" in answer.json["message"]
+    assert "<title>plain – PAIShare</title>" in web.browser().get("/c/data/plain").text
+
+
+def test_who_asks_for_a_job_hears_that_what_it_names_means_nothing_any_more(web, ann):
+    ann.post("/marks", {"kind": "yanked", "reference": "points@1.0.0", "reason": "Wrong."})
+    broken, = [each for each in ann.get("/components/job/hello").json["prerequisites"]
+               if each["problem"]]
+    assert broken["name"] == "points" and "is yanked" in broken["problem"]
 
 
 def test_a_form_without_its_token_changes_nothing(web):
@@ -147,11 +174,11 @@ def test_a_yanked_job_runs_where_it_is_named_exactly_and_its_submitter_hears_why
 
 def test_what_a_job_uses_is_warned_about_at_its_line(web, ann):
     ann.post("/marks", {"kind": "deprecated", "reference": "data/points", "reason": "Too few.",
-                        "successor": "data/more"})
+                        "successor": "job/hello"})
     found = ann.post("/resolve", {"reference": "hello"}).json
     warning, = found["warnings"]
     assert warning["message"] == \
-        "`data/points@1.0.0` is deprecated: Too few. Use `data/more` instead."
+        "`data/points@1.0.0` is deprecated: Too few. Use `job/hello` instead."
     assert (warning["path"], warning["line"], warning["severity"]) == (
         "tasks[0].data", 18, "warning")
 

@@ -17,7 +17,8 @@ JOB = ROOT / "marketplace" / "job" / "digits_classifier.yaml"
     ("digits", {}), ("job/digits@>=1 <2", {"version": ">=1 <2"}),
     ("team/x:digits@latest", {"version": "latest"})])
 def test_show_leaves_it_to_the_server_what_a_reference_means(run, server, reference, version):
-    server.answers["GET /resolve"] = [{"type": "job", "name": "digits", "source": "team/x"}]
+    server.answers["GET /resolve"] = [{"type": "job", "name": "digits", "source": "team/x",
+                                       "exact_reference": "team/x:job/digits@1.0.0"}]
     run("show", reference)
     first, second = server.requests
     assert (first.path, first.query) == ("/resolve", {"reference": reference})
@@ -34,9 +35,22 @@ def test_show_of_what_is_not_there_is_4_and_says_what_may_be_meant(run, server):
 
 
 def test_show_yaml_is_the_text_as_it_is(run, server):
-    server.answers["GET /resolve"] = [component(source="examples")]
+    server.answers["GET /resolve"] = [component(source="examples", exact_reference="x")]
     server.answers["GET /components/job/digits"] = [component(text="name: digits # mine\n")]
     assert run("show", "job/digits", "--yaml")[1] == "name: digits # mine\n"
+
+
+def test_show_names_the_source_and_what_a_reference_lacks_today(run, server):
+    exact = "team/x:job/digits@1.0.0"
+    server.answers["GET /resolve"] = [component(source="team/x", exact_reference=exact)]
+    server.answers["GET /components/job/digits"] = [component(
+        source="team/x", path="job/digits.yaml", commit="c" * 40, document={}, versions=[],
+        yanked=None, deprecated=None, warnings=[], prerequisites=[
+            {"name": "points", "type": "data", "reference": None, "problem": "All are yanked."},
+            {"name": "inline", "type": "data", "reference": None, "problem": None}])]
+    code, out, err = run("show", "digits")
+    assert code == 0 and exact in out
+    assert err == "prerequisite points: All are yanked.\n"
 
 
 def test_validate_accepts_the_bundled_job(run):

@@ -17,6 +17,11 @@ def test_search_prints_a_line_for_each_hit_and_says_that_there_is_more(run, serv
     assert server.requests[0].query["q"] == "hand written"
 
 
+def test_search_says_how_many_there_are(run, server):
+    server.answers["GET /components"] = [found(component(), component("more"))]
+    assert run("search", "digits")[2] == "2 found.\n"
+
+
 def test_search_that_finds_nothing_says_what_may_be_meant(run, server):
     server.answers["GET /components"] = [found(suggestions=["digits"])]
     assert run("search", "digist")[2] == "Nothing found. Did you mean digits?\n"

@@ -18,7 +18,7 @@ def test_diff_tells_the_gravest_first(run, server):
     server.answers["GET /compare"] = [{**DIFFERENCE, "a": VERSION, "b": NEWER}]
     code, out, err = run("diff", "x@1.0.0", "x@1.1.0")
     assert (code, err) == (0, "The step says less.\n")
-    assert out == ("job/x@1.0.0 → job/x@1.1.0: breaking\n"
+    assert out == ("s:job/x@1.0.0 → s:job/x@1.1.0: breaking\n"
                    "  breaking    The parameter `lr` is gone.\n"
                    "  cosmetic    The description is another.\n")
     assert server.requests[0].query == {"a": "x@1.0.0", "b": "x@1.1.0"}
