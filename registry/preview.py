@@ -1,0 +1,260 @@
+"""A draft of a publication: checked as the indexer does, and compared with what stands there."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+from registry.catalog import Catalog
+from registry.component import Component, locate, parse
+from registry.component_file import read_file
+from registry.difference import Difference, compare
+from registry.entry import Entry
+from registry.errors import ComponentError, InvalidInputError, Problem
+from registry.github_accounts import GitHubAccounts
+from registry.github_api import GitHubApi
+from registry.github_errors import GitHubError
+from registry.publication import (
+    DRAFT,
+    MAX_BODY,
+    MAX_TITLE,
+    Publication,
+    checked_path,
+    checked_repository,
+    default_body,
+    default_title,
+    is_below,
+    suggested_path,
+)
+from registry.publications import Publications
+from registry.reference import version_order
+from registry.source import Source
+from registry.sources import Sources
+
+_SECRET = re.compile(r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|"
+                     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|xox[abp]-[0-9A-Za-z-]{10,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a page or program sends; an empty path, title or body is filled in.
+
+    `is_signed_off`: the author agrees to a Signed-off-by line with the address that GitHub gives.
+    """
+
+    repository: str
+    text: str
+    path: str = ""
+    title: str = ""
+    body: str = ""
+    is_signed_off: bool = False
+
+
+class Drafts:
+    """Makes drafts and looks up what they would change. Safe in several threads."""
+
+    def __init__(self, publications: Publications, catalog: Catalog, sources: Sources,
+                 accounts: GitHubAccounts) -> None:
+        self._publications = publications
+        self._catalog = catalog
+        self._sources = sources
+        self._accounts = accounts
+
+    def make(self, user_id: int, wanted: Wanted, *, id_: int | None = None) -> Publication:
+        """A new draft, or a new text for one that is there; looked up on GitHub at once.
+
+        Raises ComponentError with every problem, InvalidInputError for what cannot be, and
+        ConflictError where the publication went on meanwhile. What GitHub refuses stands in the
+        draft's `problem`.
+        """
+        values, is_own_title = self._values(user_id, wanted), bool(wanted.title.strip())
+        if id_ is None:
+            draft = self._publications.add_draft(user_id, **values)
+        else:
+            draft = self._publications.rewrite(self._publications.get(user_id, id_), **values)
+        return self.look(draft, keeps_words=is_own_title)
+
+    def look(self, draft: Publication, *, keeps_words: bool = True) -> Publication:
+        """Ask GitHub what stands there now; the answer is in the row, a refusal in `problem`."""
+        try:
+            with self._accounts.asking(draft.user_id, is_hurried=True) as api:
+                found = self._found(api, draft)
+        except GitHubError as error:
+            detail = " ".join(filter(None, [error.detail, error.link]))
+            return self._publications.saved(draft, problem=str(error.code), detail=detail)
+        if not keeps_words:
+            found |= _words(draft, found["before"])
+        return self._publications.saved(draft, problem=found.pop("problem", None), detail="",
+                                        **found)
+
+    def checks(self, draft: Publication) -> tuple[Problem, ...]:
+        """What to know before it is published; an error is a reason not to."""
+        try:
+            component = read_file(draft.path, draft.text.encode())
+        except ComponentError as error:
+            return error.problems
+        return (*_errors(draft), *self._advice(draft, component), *component.warnings)
+
+    def difference(self, draft: Publication) -> Difference | None:
+        """What changes, in words; None: it is new there, or something else stood there."""
+        before = _component(draft.before)
+        after = _component(draft.text)
+        if before is None or after is None or before.type != after.type:
+            return None
+        return compare(before, after)
+
+    def source_of(self, repository: str, user_id: int) -> Source | None:
+        """The source that the repository is here, as far as the user may know."""
+        return next((source for source in self._sources.visible(user_id=user_id)
+                     if source.repo_id and source.location.lower() == repository.lower()), None)
+
+    # --- parts ----------------------------------------------------------------------------------
+
+    def _values(self, user_id: int, wanted: Wanted) -> dict[str, Any]:
+        repository = checked_repository(wanted.repository)
+        component = parse(wanted.text)
+        source = self.source_of(repository, user_id)
+        path = checked_path(wanted.path.strip() or self._path(component, source, user_id))
+        component = read_file(path, wanted.text.encode())
+        title = " ".join(wanted.title.split()) or default_title(component, is_new=True)
+        if len(title) > MAX_TITLE or len(wanted.body) > MAX_BODY:
+            raise InvalidInputError(f"A pull request's title has at most {MAX_TITLE} characters "
+                                    f"here, its text {MAX_BODY}. Shorten it.")
+        return {
+            "repository": source.location if source else repository,
+            "repo_id": source.repo_id if source and source.repo_id else 0,
+            "base_branch": (source.branch if source else None) or "", "type": component.type,
+            "name": component.name, "version": component.version, "path": path,
+            "text": component.text, "before": None, "base_sha": None, "title": title,
+            "body": wanted.body.strip() or default_body(component, None),
+            "is_signed_off": wanted.is_signed_off}
+
+    def _path(self, component: Component, source: Source | None, user_id: int) -> str:
+        """Where the component stands now, else where it belongs."""
+        known = self._known(component.type, component.name, source, user_id)
+        present = next((entry for entry in known if entry.is_present), None)
+        return present.path if present else suggested_path(
+            component.type, component.name, source.sub_paths if source else ())
+
+    def _known(self, type: str, name: str, source: Source | None, user_id: int) -> list[Entry]:
+        """Its versions in the source, newest first."""
+        return self._catalog.versions(type, name, source.name, user_id=user_id) if source else []
+
+    def _found(self, api: GitHubApi, draft: Publication) -> dict[str, Any]:
+        """At most four requests, and none of them writes."""
+        info = api.repository(draft.repo_id or draft.repository)
+        branch = draft.base_branch or info.default_branch
+        found = {"repo_id": info.id, "repository": info.full_name, "base_branch": branch}
+        head = api.ref(info.id, branch)
+        if info.is_archived or head is None:
+            return found | {"base_sha": None, "before": None,
+                            "problem": "REPO_READONLY" if info.is_archived else "EMPTY"}
+        return found | {"base_sha": head, "before": api.file(info.id, head, draft.path)}
+
+    def _advice(self, draft: Publication, component: Component) -> Iterator[Problem]:
+        source = self.source_of(draft.repository, draft.user_id)
+        known = self._known(component.type, component.name, source, draft.user_id)
+        if source is None:
+            yield _advice(f"{draft.repository} is not indexed here: what is merged there is not "
+                          "found here before someone adds it as a source.")
+        elif not is_below(draft.path, source.sub_paths):
+            yield _advice(f"The source {source.name} looks only below "
+                          f"{', '.join(source.sub_paths)}, so it will not find {draft.path}.",
+                          "path")
+        yield from _replaced(draft, component)
+        yield from _version_advice(draft, component, known)
+        yield from self._names(component, source, known, draft)
+        found = _SECRET.search(draft.text)
+        if found:
+            line = draft.text.count("\n", 0, found.start()) + 1
+            yield Problem(line=line, column=1, severity="warning", message=(
+                "This looks like a password or key. Whoever can read the repository can use it; "
+                "take it out, and make it useless where it comes from."))
+
+    def _names(self, component: Component, source: Source | None, known: list[Entry],
+               draft: Publication) -> Iterator[Problem]:
+        """Whether the name is free, or this very component's."""
+        elsewhere = next((entry for entry in known if entry.is_present
+                          and draft.before is None and entry.path != draft.path), None)
+        if elsewhere:
+            yield _advice(f"{component.type}/{component.name} stands at {elsewhere.path} in this "
+                          "repository. Two files of one name hide each other: publish to that "
+                          "path, or give yours another `name:`.", "path")
+        others = sorted({entry.source for entry in self._catalog.versions(
+            component.type, component.name, user_id=draft.user_id) if entry.is_present
+            and (source is None or entry.source_id != source.id)})
+        if others:
+            yield _advice(f"The source {others[0]} has a {component.type}/{component.name}, too. "
+                          "References to it must then name the source; another `name:` keeps them "
+                          "short.", "name", draft.text)
+
+
+def _errors(draft: Publication) -> Iterator[Problem]:
+    if draft.before is not None and draft.before == draft.text:
+        yield Problem(message=f"{draft.path} holds exactly this text already: there is nothing to "
+                              "publish. Change something first.")
+    elif draft.before is not None and draft.version and not draft.is_update:
+        before = _component(draft.before)
+        if before and before.reference == draft.reference:
+            line, column = locate(draft.text, "version") or (None, None)
+            yield Problem(
+                message=f"{draft.reference} stands there already with other bytes, and a published "
+                        "version does not change. Write a higher `version:`.",
+                path="version", line=line, column=column, severity="warning")
+
+
+def _replaced(draft: Publication, component: Component) -> Iterator[Problem]:
+    if draft.before is None:
+        return
+    before = _component(draft.before)
+    if before is None:
+        yield _advice(f"What stands at {draft.path} is no valid component. Yours takes its place.",
+                      "path")
+    elif (before.type, before.name) != (component.type, component.name):
+        yield _advice(f"{draft.path} holds {before.type}/{before.name} now, which yours would "
+                      "replace. Choose another path to keep both.", "path")
+
+
+def _version_advice(draft: Publication, component: Component, known: list[Entry]
+                    ) -> Iterator[Problem]:
+    if not component.version:
+        if known or draft.before is not None or component.type != "job":
+            yield _advice("It has no version, so nobody can name exactly this state but by its "
+                          "commit. Add a line like `version: 1.0.0`.", "version")
+        return
+    newest = next((entry for entry in known if entry.version and entry.is_present), None)
+    before = _component(draft.before)
+    is_said = before is not None and before.reference == draft.reference
+    if newest and not is_said and not draft.is_update and version_order(
+            component.version, 0) <= version_order(newest.version, 0):
+        yield _advice(f"The newest version there is {newest.version}, and this is "
+                      f"{component.version}. Write a higher one, or it will not be the latest.",
+                      "version", draft.text)
+
+
+def _advice(message: str, path: str = "", text: str = "") -> Problem:
+    line, column = (locate(text, path) if text else None) or (None, None)
+    return Problem(message=message, path=path, line=line, column=column, severity="warning")
+
+
+def _words(draft: Publication, before: str | None) -> dict[str, str]:
+    """The title and text of the pull request, now that it is known what it changes."""
+    component, old = parse(draft.text), _component(before)
+    is_new = old is None or (old.type, old.name) != (component.type, component.name)
+    difference = None if old is None or is_new else compare(old, component)
+    return {"title": default_title(component, is_new=is_new),
+            "body": default_body(component, difference)}
+
+
+def _component(text: str | None) -> Component | None:
+    """What a text holds; None: there is no text, or it is no component."""
+    try:
+        return None if text is None else parse(text)
+    except ComponentError:
+        return None
+
+
+def may_confirm(draft: Publication, checks: tuple[Problem, ...]) -> bool:
+    """Whether there is nothing left in its way but its author's word."""
+    return draft.state == DRAFT and draft.base_sha is not None and draft.problem is None \
+        and all(problem.severity != "error" for problem in checks)
