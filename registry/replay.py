@@ -61,7 +61,7 @@ class Replay:
                 known = set(cursor.known)
                 history = self._ledger.load(self._source.id, files)
                 new = files.new_commits(read.head, known)
-                if not _goes_on(new, cursor.read, read):
+                if not _goes_on(new, cursor.read, read) or _looks_back(read, known, cursor.read):
                     self._journal.keep(cursor.read)
                 _take(history, files, read, new, cursor.read.head, known, self._source)
             _tell_missing(history, files, self._source, read)
@@ -169,6 +169,11 @@ def _goes_on(new: Sequence[Commit], before: Read, read: Read) -> bool:
     while id in parents and parents[id]:
         id, = parents[id]
     return id == before.head and read.prefix == before.prefix
+
+
+def _looks_back(read: Read, known: Container[str], before: Read) -> bool:
+    """Whether a tag came only after more was read than its commit."""
+    return any(commit in known and commit != before.head for commit in read.tags.values())
 
 
 def _tell_missing(history: History, files: Reader, source: Source, read: Read) -> None:

@@ -161,6 +161,20 @@ def test_a_tag_counts_from_its_commit_on_even_if_it_comes_later(market, tmp_path
     again.close()
 
 
+def test_a_catalog_is_made_anew_with_a_tag_that_came_when_more_was_read(market, tmp_path):
+    origin = Repository(tmp_path / "origin")
+    market.sources.add_folder(str(origin.path), name="o", owner_id=None, tag_prefix="v")
+    origin.commit({"more/data/a.yaml": data("a", "")})
+    both = origin.commit({"data/a.yaml": data("a")})
+    origin.commit({"more/data/a.yaml": data("b")})
+    market.run()
+    git(origin.path, "tag", "v6.0.0", both)
+    origin.commit({"data/b.yaml": data("a", "1.1.0")})
+    market.run()
+    found = Fingerprints(market.engine, market.catalog)
+    assert found.rebuilt() == found.live()
+
+
 def test_a_wiped_catalog_is_the_same_again(market, tmp_path):
     origin, moment = Repository(tmp_path / "origin"), random.Random(7)
     market.add(origin.path)
