@@ -35,6 +35,7 @@ from registry.views import (
     mark_access,
     marketplace,
     marks,
+    monitoring,
     security,
     settings,
     sources,
@@ -64,7 +65,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text):
         part.register(app)
-    for page in (feeds, marketplace, versions, marks, submit, jobs, sources, settings, api_docs):
+    for page in (feeds, marketplace, versions, marks, submit, jobs, sources, settings, api_docs,
+                 monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)

@@ -71,6 +71,10 @@ class RunnerClient:
     def machine(self) -> dict[str, Any]:
         return self._json("GET", ("machine",))
 
+    def exposition(self) -> Download:
+        """What the machine, the queue and the tasks do, as Prometheus reads it."""
+        return self._download(("metrics",), {})
+
     def is_up(self) -> bool:
         """Whether the runner answers within 2 s."""
         try:

@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 from runner import metrics, outcome, receipt
 from runner.artifacts import LogRecord, iter_log, search_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
+from runner.exposition import CONTENT_TYPE, exposition
 from runner.job_store import Job
 from runner.scheduler import placement_from_json
 from runner.spec import JOB_STATES, WAITING, job_spec_from_json
@@ -66,6 +67,10 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
     @app.get("/health")
     def health() -> Response:
         return jsonify(status="ok")
+
+    @app.get("/metrics")
+    def machine_metrics() -> Response:
+        return Response(exposition(worker), content_type=CONTENT_TYPE)
 
     @app.get("/machine")
     def machine() -> Response:

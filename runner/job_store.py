@@ -295,6 +295,11 @@ class JobStore:
             _add_event(db, job_id, number, "run", text)
         return number
 
+    def count_by_state(self) -> dict[str, int]:
+        """How many jobs there are in each state, those in none of them too."""
+        rows = self._rows("select state, count(*) as jobs from jobs group by state")
+        return dict.fromkeys(states.JOB_STATES, 0) | {row["state"]: row["jobs"] for row in rows}
+
     def running_attempts(self) -> list[sqlite3.Row]:
         return self._rows("select * from attempts where state = 'RUNNING'")
 

@@ -140,6 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
         match method, parts:
             case "GET", ["health"]:
                 self._json({"status": "ok"})
+            case "GET", ["metrics"]:
+                self._bytes(b"paishare_jobs 1\n", media="text/plain")
             case "GET", ["machine"]:
                 self._json(MACHINE)
             case "POST", ["explain"]:

@@ -1,3 +1,5 @@
+from prometheus_client.parser import text_string_to_metric_families
+
 from tests.functional.runner_process import spec, wait_for
 
 MB = 2**20
@@ -36,3 +38,22 @@ def test_a_runner_that_was_killed_goes_on_sampling(runner):
     assert runner.get(task)["samples"][:len(before)] == before
     runner.post(f"/jobs/{job_id}/stop")
     runner.wait(job_id)
+
+
+def test_prometheus_reads_jobs_machine_and_tasks(shared_runner):
+    job_id = shared_runner.submit(spec("while [ ! -e /tmp/enough ]; do sleep 0.1; done"))
+    task = f"/jobs/{job_id}/attempts/1/tasks/main/0/metrics"
+    wait_for(lambda: shared_runner.get(task).get("samples"), "there is a first sample")
+    answer = shared_runner.http.get(shared_runner.url("/metrics"), timeout=60)
+    found = {sample.name: sample for family in text_string_to_metric_families(answer.text)
+             for sample in family.samples
+             if sample.labels.get("job", job_id) == job_id
+             and sample.labels.get("state", "RUNNING") == "RUNNING"
+             and sample.labels.get("is", "total") == "total"}
+    assert found["paishare_jobs"].value >= 1 and found["paishare_gpus"].value == 0
+    assert found["paishare_task_memory_bytes"].labels == {
+        "job": job_id, "attempt": "1", "task": "main-0", "user": "ann"}
+    assert found["paishare_task_cpu_seconds_total"].value >= 0
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    shared_runner.post(f"/jobs/{job_id}/stop")
+    shared_runner.wait(job_id)

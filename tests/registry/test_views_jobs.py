@@ -179,3 +179,10 @@ def test_a_log_is_searched_line_by_line(web, ann):
     assert [line["number"] for line in found["lines"]] == [2, 3] and found["role"] == "main"
     assert ann.get(f"/api/v3/jobs/{JOB}/log/search?text=").status_code == 400
     assert web.browser("bob").get(f"/jobs/{JOB}/search?text=epoch").status_code == 404
+
+
+def test_metrics_are_for_admins(web, ann):
+    assert ann.get("/metrics").status_code == 403
+    assert web.browser(None).get("/metrics").status_code in (302, 303, 401)
+    answer = web.browser("admin").get("/metrics")
+    assert answer.text == "paishare_jobs 1\n" and answer.mimetype == "text/plain"
