@@ -14,9 +14,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Collection, Protocol, Sequence
 
+import sqlalchemy as sa
+
 from registry import db, lock
+from registry.access import AccessTask
 from registry.config import Settings
 from registry.errors import DatabaseUnavailableError
+from registry.github_accounts import GitHubAccounts
+from registry.github_errors import GitHubError
 
 log = logging.getLogger(__name__)
 LOCK = "github.lock"
@@ -86,6 +91,9 @@ class GitHubWorker:
         except DatabaseUnavailableError as error:
             log.error("%s (%s)", error, error.__cause__)
             self._pause(place, user_id, AWAY_S)
+        except GitHubError as error:
+            log.warning("GitHub for the user %d: %s", user_id, error.code)
+            self._pause(place, user_id, PAUSE_S)
         except Exception:
             log.exception("Work for the user %d failed; it is tried again in a minute.", user_id)
             self._pause(place, user_id, PAUSE_S)
@@ -106,7 +114,7 @@ def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop.set())
     engine = db.create_engine(settings.database_url)
-    worker.tasks = tasks(settings)
+    worker.tasks = tasks(engine, settings)
     with lock.alone(settings.home / LOCK, worker.stop):
         log.info("Ready to speak to %s for those who connect it.", settings.github_url)
         while not worker.stop.is_set():
@@ -116,9 +124,10 @@ def main(settings: Settings) -> None:
     engine.dispose()
 
 
-def tasks(settings: Settings) -> list[Task]:
+def tasks(engine: sa.Engine, settings: Settings) -> list[Task]:
     """Everything that is done for users in the background."""
-    return []
+    accounts = GitHubAccounts(engine, settings)
+    return [AccessTask(engine, accounts)]
 
 
 def _round(worker: GitHubWorker) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from registry.db import github_tokens, repo_access, sources
+from registry.db import github_tokens, repo_access, search_outbox, sources, versions
 from registry.source import GITHUB, LOCAL
 
 PUBLIC = "public"
@@ -36,12 +36,14 @@ def is_visible(user_id: int | None) -> sa.ColumnElement[bool]:
 
 
 def _is_proven(user_id: int) -> sa.ColumnElement[bool]:
-    """Whether the user's token, which still works, was seen to read it not long ago."""
-    since = datetime.now(UTC).replace(tzinfo=None) - PROVEN_FOR
+    """Whether the token that the user has now, and that works, was seen to read it not long ago."""
+    now = datetime.now(UTC).replace(tzinfo=None)
     return sa.exists().where(
         repo_access.c.user_id == user_id, repo_access.c.repo_id == sources.c.repo_id,
-        repo_access.c.level != NO_LEVEL, repo_access.c.checked_at > since,
-        github_tokens.c.user_id == repo_access.c.user_id, github_tokens.c.problem.is_(None))
+        repo_access.c.level != NO_LEVEL, repo_access.c.checked_at > now - PROVEN_FOR,
+        github_tokens.c.user_id == repo_access.c.user_id, github_tokens.c.problem.is_(None),
+        github_tokens.c.verified_at <= repo_access.c.checked_at,
+        sa.or_(github_tokens.c.expires_at.is_(None), github_tokens.c.expires_at > now))
 
 
 class Audiences:
@@ -56,6 +58,19 @@ class Audiences:
             ids = connection.scalars(sa.select(sources.c.id).where(
                 sources.c.kind == GITHUB, is_visible(user_id))).all()
         return frozenset({PUBLIC, *(audience(GITHUB, id) for id in ids)})
+
+
+def set_private(connection: sa.Connection, repo_id: int, is_private: bool) -> None:
+    """Show or hide a repository from now on; numbers that counted its components are made anew."""
+    changed = connection.scalars(sa.select(sources.c.id).where(
+        sources.c.repo_id == repo_id, sources.c.is_private != is_private)).all()
+    if changed:
+        connection.execute(sources.update().where(sources.c.id.in_(changed)).values(
+            is_private=is_private))
+        connection.execute(search_outbox.insert().from_select(
+            ["type", "name", "source_id"],
+            sa.select(versions.c.type, versions.c.name, versions.c.source_id).where(
+                versions.c.source_id.in_(changed)).distinct()))
 
 
 def only_public(user_id: int | None) -> frozenset[str]:
