@@ -2,7 +2,7 @@
 BIN := .venv/bin
 export PAISHARE_HOME ?= $(CURDIR)/.paishare
 
-.PHONY: help demo run dev image test lint sure bench clean
+.PHONY: help demo run dev image test test-github lint sure bench clean
 
 help:
 	@echo "make demo    set everything up, train a first model, then serve at http://127.0.0.1:8080"
@@ -10,6 +10,7 @@ help:
 	@echo "make dev     serve, and load changed Python files at once"
 	@echo "make image   build the image of the bundled jobs where it is missing"
 	@echo "make test    run all tests: unit, functional and browser"
+	@echo "make test-github   try the flows on the real GitHub, with GITHUB_TOKEN and GITHUB_ORG"
 	@echo "make lint    flake8, isort, mypy"
 	@echo "make sure    lint and test"
 	@echo "make bench   measure what docs/ promises and print tables"
@@ -34,6 +35,11 @@ test:
 	@tools/setup.sh venv engine image-tools browser postgres
 	@$(BIN)/python -m runner build-image
 	$(BIN)/python -m pytest
+
+# Make puts GITHUB_TOKEN and GITHUB_ORG into the environment; without them the stand-in is asked alone.
+test-github:
+	@tools/setup.sh venv
+	$(BIN)/python -m pytest tests/github --tb=native -rs
 
 lint:
 	@tools/setup.sh venv

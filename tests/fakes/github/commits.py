@@ -19,7 +19,7 @@ def blueprint(world: World, bodies: Bodies) -> Blueprint:
     api = Blueprint("commits", __name__, url_prefix=PREFIX)
     access = Access(world)
     _add_refs(api, world, bodies, access)
-    _add_commits(api, bodies, access)
+    _add_commits(api, world, bodies, access)
     _add_verdicts(api, bodies, access)
     return api
 
@@ -52,7 +52,7 @@ def _add_refs(api: Blueprint, world: World, bodies: Bodies, access: Access) -> N
         return redirect(f"{request.host_url}_archive/{found.id}/{kind}/{commit_of(found, ref)}")
 
 
-def _add_commits(api: Blueprint, bodies: Bodies, access: Access) -> None:
+def _add_commits(api: Blueprint, world: World, bodies: Bodies, access: Access) -> None:
     @api.get(f"{REPOSITORY}/commits")
     def commits(owner: str, name: str) -> Response:
         found = access.read(owner, name)
@@ -70,7 +70,7 @@ def _add_commits(api: Blueprint, bodies: Bodies, access: Access) -> None:
 
     @api.get(f"{REPOSITORY}/compare/<path:basehead>")
     def compare(owner: str, name: str, basehead: str) -> Response:
-        return jsonify(_comparison(bodies, access.read(owner, name), basehead))
+        return jsonify(_comparison(world, bodies, access.read(owner, name), basehead))
 
 
 def _add_verdicts(api: Blueprint, bodies: Bodies, access: Access) -> None:
@@ -90,10 +90,10 @@ def _add_verdicts(api: Blueprint, bodies: Bodies, access: Access) -> None:
             lambda check: bodies.check(found, check))
 
 
-def _comparison(bodies: Bodies, found: Repository, basehead: str) -> dict[str, Any]:
+def _comparison(world: World, bodies: Bodies, found: Repository,
+                basehead: str) -> dict[str, Any]:
     first, _, second = basehead.partition("...")
-    base = commit_of(found, first.rpartition(":")[2])
-    head = commit_of(found, second.rpartition(":")[2])
+    base, head = _end(world, found, first), _end(world, found, second)
     merged = found.git.merge_base(base, head)
     if merged is None:
         raise ApiError(404, f"No common ancestor between {first} and {second}.")
@@ -112,6 +112,15 @@ def _comparison(bodies: Bodies, found: Repository, basehead: str) -> dict[str, A
         "total_commits": ahead,
         "commits": [bodies.commit(found, sha) for sha in found.git.between(base, head)],
         "files": [bodies.file(found, head, each) for each in files[:MAX_FILES]]}
+
+
+def _end(world: World, found: Repository, text: str) -> str:
+    """A branch, or `owner:branch` of a fork."""
+    owner, _, name = text.rpartition(":")
+    place = world.in_network(found, owner) if owner else found
+    if place is None:
+        raise ApiError(404, "Not Found")
+    return commit_of(place, name)
 
 
 def commit_of(found: Repository, name: str) -> str:

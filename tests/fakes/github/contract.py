@@ -23,6 +23,7 @@ PACKAGE = "@octokit/openapi@23.0.2"
 MEMBER = "package/generated/api.github.com.json"
 PATHS = (
     "/user", "/user/repos", "/users/{username}", "/rate_limit", "/repos/{owner}/{repo}",
+    "/orgs/{org}/repos",
     *(f"/repos/{{owner}}/{{repo}}/{tail}" for tail in (
         "branches", "branches/{branch}", "tags", "commits", "commits/{ref}",
         "commits/{ref}/status", "commits/{ref}/check-runs", "compare/{basehead}",

@@ -153,13 +153,10 @@ class _Pulls:
 
     def _head(self, base: Repository, text: str, name: str | None) -> tuple[Repository, str]:
         owner, _, branch = text.rpartition(":")
-        network = base.source or base
-        for each in self._world.live():
-            is_family = each is network or each.source is network
-            is_named = name is None or name.rpartition("/")[2].lower() == each.name.lower()
-            if is_family and is_named and each.owner.lower() == (owner or base.owner).lower():
-                return each, branch
-        raise _invalid("head")
+        found = self._world.in_network(base, owner or base.owner, name)
+        if found is None:
+            raise _invalid("head")
+        return found, branch
 
     def _both(self, base: Repository, base_branch: str, head: Repository,
               branch: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, g, jsonify, request
 from tests.fakes.github.access import NO_ACCESS, REPOSITORY, Access
 from tests.fakes.github.answers import ApiError, body, page_of, require_login
 from tests.fakes.github.bodies import PREFIX, Bodies
-from tests.fakes.github.records import Repository, Token
+from tests.fakes.github.records import Organisation, Repository, Token
 from tests.fakes.github.world import World
 
 
@@ -23,6 +23,29 @@ def _add_reads(api: Blueprint, world: World, bodies: Bodies, access: Access) -> 
     @api.get(REPOSITORY)
     def repository(owner: str, name: str) -> Response:
         return jsonify(bodies.full_repository(access.read(owner, name, "metadata"), g.token))
+
+    @api.post("/orgs/<owner>/repos")
+    def create(owner: str) -> tuple[Response, int]:
+        token, wanted, home = require_login(), body(), world.users.get(owner.lower())
+        if not isinstance(home, Organisation) or home.members.get(token.user.login) != "admin":
+            raise ApiError(404, "Not Found")
+        if world.find(owner, wanted["name"]):
+            raise ApiError(422, "Repository creation failed.", [{
+                "resource": "Repository", "code": "custom", "field": "name",
+                "message": "name already exists on this account"}])
+        files = {"README.md": f"# {wanted['name']}"} if wanted.get("auto_init") else None
+        made = world.create(home, wanted["name"], files, is_private=bool(wanted.get("private")))
+        return jsonify(bodies.full_repository(made, token)), 201
+
+    @api.patch(REPOSITORY)
+    def change(owner: str, name: str) -> Response:
+        found, wanted = access.write(owner, name, "administration", "admin"), body()
+        if wanted.get("name", found.name) != found.name:
+            world.move(found, name=wanted["name"])
+        found.is_private = bool(wanted.get("private", found.is_private))
+        found.is_archived = bool(wanted.get("archived", found.is_archived))
+        found.allows_forks = bool(wanted.get("allow_forking", found.allows_forks))
+        return jsonify(bodies.full_repository(found, g.token))
 
     @api.delete(REPOSITORY)
     def delete(owner: str, name: str) -> tuple[str, int]:

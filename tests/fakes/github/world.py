@@ -203,6 +203,14 @@ class World:
         wanted = f"{owner}/{name}".lower()
         return next((each for each in self.live() if each.full_name.lower() == wanted), None)
 
+    def in_network(self, repository: Repository, owner: str,
+                   name: str | None = None) -> Repository | None:
+        """The owner's repository among its forks and itself, of that name if there are two."""
+        network = repository.source or repository
+        return next((each for each in self.live() if network in (each, each.source)
+                     and each.owner.lower() == owner.lower()
+                     and name in (None, each.name, each.full_name)), None)
+
     def move(self, repository: Repository, *, owner: User | None = None,
              name: str | None = None) -> None:
         """Rename it or give it to another user; the old name leads on until it is taken."""
