@@ -17,6 +17,7 @@ from runner.devices import describe
 from runner.docker_driver import DockerDriver
 from runner.errors import RunnerError
 from runner.job_store import JobStore
+from runner.ports import overlap_here
 from runner.staging import Stager
 from runner.worker import Worker
 
@@ -42,7 +43,12 @@ def serve(settings: Settings) -> int:
     settings.home.mkdir(parents=True, exist_ok=True)
     settings.home.chmod(0o700)
     lock = _lock(settings)
-    machine = describe(cpus=settings.cpus, memory_mb=settings.memory_mb, host_ip=settings.host_ip)
+    machine = describe(cpus=settings.cpus, memory_mb=settings.memory_mb, host_ip=settings.host_ip,
+                       declared=settings.gpus)
+    if settings.gpus and machine.gpus != settings.gpus:
+        raise RunnerError("RUNNER_GPUS declares GPUs, but this machine has real ones. Unset it.")
+    for warning in filter(None, [overlap_here(*settings.port_range)]):
+        log.warning(warning)
     worker = Worker(
         settings, JobStore(settings.home / "runner.db"), DockerDriver(settings.runner_id()),
         Stager(settings.home / "cache", settings.home / "storage", settings.allowed_folders,

@@ -16,13 +16,15 @@ from runner.artifacts import LogRecord, iter_log, search_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
 from runner.job_store import Job
+from runner.quotas import cluster_name
 from runner.scheduler import placement_from_json
-from runner.spec import JOB_STATES, WAITING, job_spec_from_json
+from runner.spec import JOB_STATES, RUNNING, WAITING, job_spec_from_json
 from runner.worker import Worker
 
 MAX_WAIT_S = 25.0
 MAX_FOUND = 200  # lines of a search
 MAX_BODY_BYTES = 4 << 20
+MAX_REASON = 1000
 MAX_DIGITS = 18  # what the file system and SQLite take
 ATTEMPT = f"<int(max={10 ** MAX_DIGITS}):attempt>"
 
@@ -74,19 +76,52 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
 
     @app.get("/machine")
     def machine() -> Response:
-        free, known = worker.free(), worker.machine
+        seen, known = worker.queue.look(), worker.machine
+        free, whole = seen.free, seen.whole
         return jsonify(
             cpus=known.cpus, memory_mb=known.memory_mb, gpu_reason=known.gpu_reason,
             host_ip=known.host_ip, gpus=[
                 {"index": gpu.index, "model": gpu.model, "uuid": gpu.uuid,
-                 "memory_mb": gpu.memory_mb, "is_free": gpu in free.gpus}
+                 "memory_mb": gpu.memory_mb, "is_free": gpu in free.gpus,
+                 "is_foreign": gpu in seen.foreign, "is_declared": gpu.is_declared}
                 for gpu in known.gpus],
-            free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)})
+            free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)},
+            virtual_clusters=[
+                {"name": name, "members": cluster.members and sorted(cluster.members),
+                 "max_priority": cluster.max_priority, "time_limit_s": cluster.time_limit_s,
+                 "quota": vars(whole.quotas[cluster_name(name)]),
+                 "free": vars(free.quotas[cluster_name(name)])}
+                for name, cluster in seen.rules.clusters.items()],
+            queue=_queue(worker))
+
+    @app.get("/queue")
+    def queue() -> Response:
+        return jsonify(_queue(worker))
+
+    @app.post("/queue/pause")
+    def pause() -> Response:
+        reason = _body().get("reason") or ""
+        if not isinstance(reason, str) or len(reason) > MAX_REASON:
+            raise InvalidSpecError(f"reason must be a text of at most {MAX_REASON} characters.")
+        worker.pause(reason)
+        return jsonify(_queue(worker))
+
+    @app.post("/queue/resume")
+    def resume() -> Response:
+        worker.resume()
+        return jsonify(_queue(worker))
 
     @app.post("/explain")
     def explain() -> Response:
         fit = worker.explain(job_spec_from_json(_body().get("spec")))
         return jsonify(fit=fit.fit, reason=fit.reason)
+
+
+def _queue(worker: Worker) -> dict[str, Any]:
+    """`paused` is the sentence that people are told, None while jobs start."""
+    counts = worker.store.counts()
+    return {"paused": worker.queue.pause_reason(), "waiting": counts.get(WAITING, 0),
+            "running": counts.get(RUNNING, 0)}
 
 
 def _add_job_routes(app: Flask, worker: Worker) -> None:

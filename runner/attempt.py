@@ -18,7 +18,7 @@ from runner import outcome, receipt
 from runner import spec as states
 from runner.artifacts import JobFolders, LogQuota, TaskLog
 from runner.config import Settings
-from runner.devices import Machine, gpu_driver
+from runner.devices import Machine, given, gpu_driver
 from runner.docker_driver import Bind, Container, DockerDriver, LaunchSpec
 from runner.environment import environment
 from runner.errors import EngineError, RunnerError
@@ -216,6 +216,7 @@ class Attempt:
             raise EngineError(f"Image {role.image.uri} was here but is gone again.")
         digest, work_dir = found[0], found[1] or DEFAULT_WORK_DIR
         ports = self.placement.reachable_ports(self.job.spec, *task.key)
+        gpus, devices = given(self.shop.machine, place.gpus)
         return LaunchSpec(
             name=task.name, image=digest, command=SHELL, work_dir=work_dir,
             environment=environment(
@@ -225,7 +226,7 @@ class Attempt:
                     LABEL_TASK: f"{role.name}-{task.index}"},
             cpu=min(role.resources.cpu, os.cpu_count() or 1),
             memory_mb=role.resources.memory_mb, shm_mb=role.resources.shm_mb,
-            pids_limit=self.shop.settings.pids_limit, gpus=place.gpus,
+            pids_limit=self.shop.settings.pids_limit, gpus=gpus, devices=devices,
             binds=self._binds(task, work_dir),
             ports=tuple(port for block in ports.values() for port in block),
             host_network=self.placement.host_network)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Mapping
 
+from runner.devices import DECLARED, Gpu
 from runner.errors import RunnerError
 
 
@@ -17,6 +18,7 @@ class Settings:
     `token` None: no token is asked for, which only a unix socket allows.
     `allowed_folders` are read, and as storage written to; from `source_folders` Git
     repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`.
+    `gpus` are those that are only said to be there.
     """
 
     home: Path
@@ -32,6 +34,7 @@ class Settings:
     grace_s: float = 10.0
     pids_limit: int = 4096
     clusters: Path = Path("clusters.json")
+    gpus: tuple[Gpu, ...] = ()
     log_quota_mb: int = 1024
 
     @classmethod
@@ -57,6 +60,7 @@ class Settings:
             port_range=_port_range(environ),
             grace_s=float(_number(environ, "RUNNER_GRACE_S") or 10),
             pids_limit=_number(environ, "RUNNER_PIDS_LIMIT") or 4096,
+            gpus=_gpus(environ),
             clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
             log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
         )
@@ -99,3 +103,17 @@ def _port_range(environ: Mapping[str, str]) -> tuple[int, int]:
     if not (is_range and 1024 <= int(first) <= int(last) <= 65535):
         raise RunnerError(f"RUNNER_PORTS must look like 20000-29999, not {text!r}.")
     return int(first), int(last)
+
+
+def _gpus(environ: Mapping[str, str]) -> tuple[Gpu, ...]:
+    """RUNNER_GPUS=MODEL:COUNT or MODEL:COUNT:MB, several separated by commas."""
+    gpus: list[Gpu] = []
+    for kind in filter(None, environ.get("RUNNER_GPUS", "").split(",")):
+        model, count, memory = [*map(str.strip, kind.split(":")), "", ""][:3]
+        is_good = model and count.isdigit() and int(count) <= 64 and (memory or "0").isdigit()
+        if not is_good or kind.count(":") > 2:
+            raise RunnerError("RUNNER_GPUS must look like A100:4 or A100:4:81920,V100:1 (model, "
+                              f"number, MB of memory), not {kind!r}.")
+        gpus += [Gpu(index=len(gpus) + number, uuid=f"{DECLARED}{len(gpus) + number}", model=model,
+                     memory_mb=int(memory or 0)) for number in range(int(count))]
+    return tuple(gpus)

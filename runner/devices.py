@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 import pynvml
 
@@ -14,14 +16,30 @@ MIN_RESERVE_MB = 1024
 _SOME_PUBLIC_ADDRESS = ("192.0.2.1", 9)
 
 
+# What the names of GPUs begin with that NVML does not know.
+AMD, DECLARED = "AMD-", "DECLARED-"
+AMD_VENDOR = "0x1002"
+AMD_COMPUTE = "/dev/kfd"
+FOREIGN_FOR_S = 5.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU; `index` in PCI order, which a reboot may change: promise it by `uuid`."""
+    """One GPU, or one slice of it (MIG), each given to one task at a time.
+
+    `index` is in PCI order, which a reboot may change: promise it by `uuid`. `node` is the device
+    file of an AMD GPU, such as /dev/dri/renderD128. A declared one is only said to be there.
+    """
 
     index: int
     uuid: str
     model: str
     memory_mb: int
+    node: str = ""
+
+    @property
+    def is_declared(self) -> bool:
+        return self.uuid.startswith(DECLARED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +62,21 @@ class GpuUsage:
     memory: int
 
 
-def describe(*, cpus: int | None, memory_mb: int | None, host_ip: str | None) -> Machine:
+def describe(*, cpus: int | None, memory_mb: int | None, host_ip: str | None,
+             declared: tuple[Gpu, ...] = ()) -> Machine:
     """Look at this machine; a value that is given is taken as it is.
 
     `cpus` None: all cores, but at least four, so that small distributed jobs run on a laptop of
     one or two cores too; their tasks share these and are slower.
     `memory_mb` None: all memory but a tenth, at least 1 GiB, for the system.
     `host_ip` None: the address that this machine would talk to the internet from, or 127.0.0.1.
+    `declared` GPUs count where there is no real one.
     """
     gpus, gpu_reason = _find_gpus()
+    gpus += amd_gpus(Path("/"), first=len(gpus))
+    if not gpus and declared:
+        gpus = declared
+    gpu_reason = None if gpus else gpu_reason
     return Machine(
         cpus=cpus or max(MIN_CPUS, os.cpu_count() or 1),
         memory_mb=memory_mb or _without_reserve(total_memory_mb(Path("/"))),
@@ -103,12 +127,87 @@ def _find_gpus() -> tuple[tuple[Gpu, ...], str | None]:
     except pynvml.NVMLError as error:
         return (), _why(error)
     try:
-        gpus = tuple(map(_gpu, range(pynvml.nvmlDeviceGetCount())))
+        gpus = tuple(gpu for index in range(pynvml.nvmlDeviceGetCount()) for gpu in _gpus(index))
     except pynvml.NVMLError as error:
         return (), f"NVML cannot read the GPUs: {error}"
     finally:
         pynvml.nvmlShutdown()
-    return gpus, None if gpus else "NVML finds no NVIDIA GPU"
+    return gpus, None if gpus else "NVML finds no NVIDIA GPU, and no slice of one"
+
+
+def amd_gpus(root: Path, *, first: int) -> tuple[Gpu, ...]:
+    """The AMD GPUs that the kernel's driver for computing drives, numbered from `first`."""
+    if not (root / AMD_COMPUTE.lstrip("/")).exists():
+        return ()
+    nodes = sorted((root / "sys/class/drm").glob("renderD*"), key=lambda path: path.name)
+    found = [node for node in nodes if _line(node / "device/vendor") == AMD_VENDOR]
+    return tuple(_amd_gpu(node, first + number) for number, node in enumerate(found))
+
+
+def _amd_gpu(node: Path, index: int) -> Gpu:
+    device = node / "device"
+    unique = _line(device / "unique_id") or device.resolve().name
+    memory = _line(device / "mem_info_vram_total")
+    return Gpu(index=index, uuid=f"{AMD}{unique}", node=f"/dev/dri/{node.name}",
+               model=f"AMD {_line(device / 'product_name') or _line(device / 'device')}",
+               memory_mb=int(memory or 0) // 2**20)
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def given(machine: Machine, uuids: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a container gets for these GPUs: uuids for the NVIDIA runtime, and device files."""
+    nvidia = tuple(uuid for uuid in uuids if not uuid.startswith((AMD, DECLARED)))
+    nodes = tuple(gpu.node for gpu in machine.gpus if gpu.uuid in uuids and gpu.node)
+    return nvidia, (AMD_COMPUTE, *nodes) if nodes else ()
+
+
+class ForeignGpus:
+    """Which GPUs are used by programs that are no jobs of the runner; asked anew every 5 s."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: dict[Gpu, tuple[float, bool]] = {}
+
+    def among(self, free: frozenset[Gpu]) -> frozenset[Gpu]:
+        """Those of the GPUs that no job has on which a process computes, or that are gone."""
+        now_s = self._clock()
+        self._known = {gpu: known for gpu, known in self._known.items()
+                       if gpu in free and now_s - known[0] < FOREIGN_FOR_S}
+        new = free - self._known.keys()
+        busy = _busy_gpus(new) if new else frozenset()
+        self._known |= {gpu: (now_s, gpu in busy) for gpu in new}
+        return frozenset(gpu for gpu, (_, is_busy) in self._known.items() if is_busy)
+
+
+def _busy_gpus(gpus: frozenset[Gpu]) -> frozenset[Gpu]:
+    asked = [gpu for gpu in gpus if not gpu.uuid.startswith((AMD, DECLARED))]
+    if not asked:
+        return frozenset()
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return frozenset(asked)
+    try:
+        return frozenset(gpu for gpu in asked if _is_busy(gpu.uuid))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _is_busy(uuid: str) -> bool:
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+    except pynvml.NVMLError:
+        return True
+    try:
+        return bool(pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except pynvml.NVMLError:
+        return False  # this driver does not tell
 
 
 def gpu_usage(uuids: tuple[str, ...]) -> tuple[GpuUsage, ...]:
@@ -140,8 +239,29 @@ def _why(error: Exception) -> str:
     return f"NVML does not start: {error}"
 
 
-def _gpu(index: int) -> Gpu:
+def _gpus(index: int) -> list[Gpu]:
+    """One GPU, or its slices where it is cut into some."""
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    if not _is_sliced(handle):
+        return [_gpu(index, handle)]
+    slices = []
+    for number in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        try:
+            found = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
+        except pynvml.NVMLError_NotFound:
+            continue
+        slices.append(_gpu(index, found))
+    return slices
+
+
+def _is_sliced(handle: object) -> bool:
+    try:
+        return pynvml.nvmlDeviceGetMigMode(handle)[0] == pynvml.NVML_DEVICE_MIG_ENABLE
+    except pynvml.NVMLError:
+        return False  # a GPU that cannot be cut
+
+
+def _gpu(index: int, handle: object) -> Gpu:
     return Gpu(index=index, uuid=pynvml.nvmlDeviceGetUUID(handle),
                model=pynvml.nvmlDeviceGetName(handle),
                memory_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).total // 2**20)

@@ -16,7 +16,7 @@ from runner.job_store import Job, JobStore
 from runner.lineup import Held, Round, Waiting, forecast, in_order
 from runner.ports import Ports
 from runner.quotas import Rules, RulesFile, cluster_name, quotas_of
-from runner.room import Bounds, Needs, Room, needs_of, share_of, whole_of
+from runner.room import Needs, Room, needs_of, share_of, whole_of
 from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, explain, place
 from runner.spec import JobSpec
 
@@ -24,6 +24,10 @@ FORECAST_JOBS = 100
 PAST_RUNS = 9
 COUNTED_HALF_LIVES = 10
 PAUSE = "pause"  # the name of the setting; its value is the reason that people are told
+
+
+def _none(_gpus: frozenset[Gpu]) -> frozenset[Gpu]:
+    return frozenset()
 
 
 class Running(Protocol):
@@ -69,8 +73,11 @@ class _Promise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Scene:
-    """What a pass looks at: the rules, who runs, and the rooms of the machine."""
+class Scene:
+    """What the queue looks at: the rules, who runs, the machine as a whole and what is free.
+
+    `foreign` are GPUs that other programs use, `pause` why no job may start.
+    """
 
     rules: Rules
     promises: Mapping[tuple[str, int], _Promise]
@@ -89,7 +96,7 @@ class _Scene:
 class _Pass:
     """What a pass left: the jobs that wait, in their order, and the verdict on each."""
 
-    scene: _Scene
+    scene: Scene
     round: Round
     taken: set[int]
     verdicts: Mapping[str, tuple[int, str]]
@@ -98,13 +105,13 @@ class _Pass:
 class Dispatcher:
     """Decides for the worker; knows nothing that store, attempts and files do not say.
 
-    `attempts` tells those that run, `foreign` the GPUs that other programs use, `clock` the time
-    in seconds since 1970, as all times here are.
+    `attempts` tells those that run; `foreign` which of some GPUs other programs use; `clock` the
+    time in seconds since 1970, as all times here are.
     """
 
     def __init__(self, store: JobStore, machine: Machine, rules: RulesFile, ports: Ports, *,
                  attempts: Callable[[], Iterable[Running]] = tuple,
-                 foreign: Callable[[], frozenset[Gpu]] = frozenset,
+                 foreign: Callable[[frozenset[Gpu]], frozenset[Gpu]] = _none,
                  clock: Callable[[], float] = time.time) -> None:
         self._store, self._machine, self._rules, self._ports = store, machine, rules, ports
         self._attempts, self._foreign, self._clock = attempts, foreign, clock
@@ -151,7 +158,7 @@ class Dispatcher:
             for id_ in filter(None, {next(iter(verdicts), ""), first_full}):
                 self._store.note(id_, "queue", self._reason(id_, self._last))
 
-    def _verdict(self, waiting: Waiting, this: Round, scene: _Scene) -> str:
+    def _verdict(self, waiting: Waiting, this: Round, scene: Scene) -> str:
         is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)
         return lineup.OUTSIDE if is_held else this.verdict(waiting)
 
@@ -197,7 +204,7 @@ class Dispatcher:
                      "run before them.")
         return said
 
-    def _fit(self, spec: JobSpec, scene: _Scene, free: Room, taken: set[int]) -> Fit:
+    def _fit(self, spec: JobSpec, scene: Scene, free: Room, taken: set[int]) -> Fit:
         return explain(spec, whole=scene.whole, free=free, gpu_reason=self._machine.gpu_reason,
                        is_port_free=self._is_port_free(taken), ports=self._ports.candidates(),
                        quotas=quotas_of(spec), foreign=scene.foreign)
@@ -268,17 +275,10 @@ class Dispatcher:
             return limit_s
         return usual_s if limit_s is None else min(usual_s, limit_s)
 
-    def free(self) -> Room:
-        """What no running attempt holds."""
+    def look(self) -> Scene:
+        """The machine at this moment."""
         with self._lock:
-            return self._scene().free
-
-    def quotas(self) -> list[tuple[str, Bounds, Bounds]]:
-        """Every virtual cluster by name, with its bounds and what is left of them."""
-        with self._lock:
-            scene = self._scene()
-            return [(name, cluster.bounds, scene.free.quotas[cluster_name(name)])
-                    for name, cluster in scene.rules.clusters.items()]
+            return self._scene()
 
     # -- pause --------------------------------------------------------------------------------
 
@@ -300,14 +300,15 @@ class Dispatcher:
         return _Known(spec=spec, needs=needs, share=share_of(needs, self._machine),
                       arrived_s=arrived_s)
 
-    def _scene(self) -> _Scene:
+    def _scene(self) -> Scene:
         rules = self._rules.rules()
         self._count()
         promises = list(self._promises.values())
-        foreign = self._foreign() - {gpu for each in promises for gpu in each.gpus}
+        foreign = self._foreign(frozenset(self._machine.gpus).difference(
+            *(each.gpus for each in promises)))
         whole, free = self._free(promises, rules, foreign)
-        return _Scene(rules=rules, promises=dict(self._promises), whole=whole, free=free,
-                      foreign=foreign, now_s=self._clock(), pause=self.pause_reason())
+        return Scene(rules=rules, promises=dict(self._promises), whole=whole, free=free,
+                     foreign=foreign, now_s=self._clock(), pause=self.pause_reason())
 
     def _count(self) -> None:
         """Bring what is promised up to the attempts that run; those that ended become past."""
@@ -338,7 +339,7 @@ class Dispatcher:
             free = free.less(each.known.needs, each.gpus)
         return whole, free
 
-    def _in_order(self, scene: _Scene, jobs: list[Waiting]) -> list[Waiting]:
+    def _in_order(self, scene: Scene, jobs: list[Waiting]) -> list[Waiting]:
         held: dict[str, list[tuple[float, float]]] = {}
         for each in scene.promises.values():
             held.setdefault(each.known.spec.user, []).append((each.share, each.begin_s))

@@ -52,6 +52,7 @@ class LaunchSpec:
     shm_mb: int
     pids_limit: int
     gpus: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
     ports: tuple[int, ...] = ()
     host_network: bool = False
@@ -165,7 +166,8 @@ class DockerDriver:
                 init=True, security_opt=["no-new-privileges"], pids_limit=launch.pids_limit,
                 nano_cpus=int(launch.cpu * 1e9), mem_limit=f"{launch.memory_mb}m",
                 memswap_limit=f"{launch.memory_mb}m", shm_size=f"{launch.shm_mb}m",
-                log_config=LOG_CONFIG, device_requests=_device_requests(launch.gpus))
+                log_config=LOG_CONFIG, device_requests=_device_requests(launch.gpus),
+                devices=[f"{path}:{path}:rwm" for path in launch.devices])
             created = self._api.create_container(
                 launch.image, name=launch.name, entrypoint=list(launch.command), command=[],
                 environment=dict(launch.environment), working_dir=launch.work_dir, user=launch.user,

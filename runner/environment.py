@@ -1,6 +1,7 @@
 """The variables that a task finds in its container. Pure."""
 from __future__ import annotations
 
+from runner.devices import AMD, DECLARED
 from runner.scheduler import HTTP_LABEL, Placement, TaskPlacement
 from runner.spec import JobSpec, TaskRoleSpec
 
@@ -83,9 +84,10 @@ def _devices(role: TaskRoleSpec, own: TaskPlacement) -> dict[str, str]:
 
     A container sees all cores of the machine, and an image may say that it wants all GPUs.
     """
+    nvidia = [uuid for uuid in own.gpus if not uuid.startswith((AMD, DECLARED))]
     return {
         "OMP_NUM_THREADS": str(role.resources.cpu),
-        "NVIDIA_VISIBLE_DEVICES": ",".join(own.gpus) or "void",
+        "NVIDIA_VISIBLE_DEVICES": ",".join(nvidia) or "void",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
 

@@ -15,7 +15,7 @@ from runner import spec as states
 from runner.artifacts import JobFolders, LogRecord, read_log, remove_tree
 from runner.attempt import LABEL_ATTEMPT, LABEL_JOB, STARTS_AT_ONCE, Attempt, Workshop
 from runner.config import Settings
-from runner.devices import Machine, gpu_usage
+from runner.devices import ForeignGpus, Machine, gpu_usage
 from runner.dispatcher import Dispatcher
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
@@ -63,7 +63,7 @@ class Worker:
         self._sampler = Sampler(pid_of=driver.pid, gpu_usage=gpu_usage)
         ports = Ports(*settings.port_range)
         self.queue = Dispatcher(store, machine, RulesFile(settings.clusters), ports,
-                                attempts=self._attempts)
+                                attempts=self._attempts, foreign=ForeignGpus().among)
         self._workshop = Workshop(
             settings=settings, store=store, driver=driver, stager=stager, machine=machine,
             folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
@@ -117,7 +117,17 @@ class Worker:
 
     def free(self) -> Room:
         """What no running attempt holds."""
-        return self.queue.free()
+        return self.queue.look().free
+
+    def pause(self, reason: str) -> None:
+        """Start no more jobs, also after a restart; running ones go on."""
+        self.queue.pause(f"The queue is paused{': ' + reason.rstrip('.') if reason else ''}. "
+                         "Running jobs go on.")
+        self._wake.set()
+
+    def resume(self) -> None:
+        self.queue.pause(None)
+        self._wake.set()
 
     def read_log(self, job_id: str, attempt: int, role: str, index: int, offset: int,
                  limit: int, wait_s: float) -> tuple[list[LogRecord], int, bool]:

@@ -27,7 +27,7 @@ class Queue:
     def made(self):
         return Dispatcher(
             self.store, MACHINE, RulesFile(self.folder / "clusters.json"), Ports(20000, 29999),
-            attempts=lambda: list(self.running.values()), foreign=lambda: self.foreign)
+            attempts=lambda: list(self.running.values()), foreign=lambda free: self.foreign & free)
 
     def submit(self, name, cpus=1, gpus=0, user="ann", ports=(), **more):
         role = TaskRoleSpec(name="main", image=Image(uri="x"), commands=("true",), ports=tuple(
@@ -100,7 +100,7 @@ def test_a_job_with_a_time_limit_fills_the_gap_and_others_are_told_of_it(queue):
 def test_after_a_restart_the_same_jobs_hold_the_same(queue):
     queue.submit("a", cpus=3, gpus=1)
     queue.run()
-    again = queue.made().free()
+    again = queue.made().look().free
     assert (again.cpus, again.gpus) == (1, frozenset({GPUS[1]}))
 
 
@@ -224,7 +224,7 @@ def test_a_job_that_was_stopped_between_look_and_claim_does_not_start(queue):
     queue.store.request_stop(id_)
     queue.dispatcher.run(waiting, lambda *_: pytest.fail("it started"))
     assert queue.store.attempts(id_) == []
-    assert queue.dispatcher.free().cpus == 4
+    assert queue.dispatcher.look().free.cpus == 4
 
 
 def test_a_thousand_waiting_jobs_are_found_again_in_their_order(queue):

@@ -3,8 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.devices import Gpu
 from runner.environment import environment
-from runner.scheduler import Capacity, place
+from runner.room import Room
+from runner.scheduler import place
 from runner.spec import Image, JobSpec, PortRequest, Resources, TaskRoleSpec
 
 IMAGE = Image(uri="localhost/x")
@@ -19,7 +21,9 @@ SPEC = JobSpec(name="digits", user="ann", virtual_cluster="vc1", task_roles=(PS,
 
 
 def variables(spec=SPEC, role="worker", index=1, gpus=("GPU-a", "GPU-b")):
-    placement = place(spec, free=Capacity(cpus=99, memory_mb=99999, gpus=frozenset(gpus)),
+    placement = place(spec, free=Room(cpus=99, memory_mb=99999, gpus=frozenset(
+                          Gpu(index=index, uuid=uuid, model="A100", memory_mb=1)
+                          for index, uuid in enumerate(gpus))),
                       ports=range(20000, 30000), is_port_free=lambda _: True)
     return environment(spec, placement, role, index, host_ip="10.0.0.1", work_dir="/work",
                        output_dir="/out")
@@ -126,3 +130,10 @@ def test_host_lists_and_port_lists_agree_for_every_task(roles):
             assert own == f"10.0.0.1:{listed['http'].split(',')[0]}"
             for label, ports in listed.items():
                 assert found[f"PAI_CONTAINER_HOST_{label}_PORT_LIST"] == ports
+
+
+@pytest.mark.parametrize("gpus, seen", [
+    (("GPU-a", "GPU-b"), "GPU-b"), (("AMD-0", "AMD-1"), "void"),
+    (("DECLARED-0", "DECLARED-1"), "void")])
+def test_only_gpus_that_nvidia_knows_are_told_to_its_runtime(gpus, seen):
+    assert variables(gpus=gpus)["NVIDIA_VISIBLE_DEVICES"] == seen
