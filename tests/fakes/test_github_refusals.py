@@ -1,4 +1,5 @@
 """What GitHub says no to, and how: the stand-in refuses in the same words, codes and headers."""
+import threading
 from datetime import timedelta
 
 import pytest
@@ -6,6 +7,7 @@ import requests
 
 from tests.fakes.github.limits import SECONDARY
 from tests.fakes.scripted_server import Answer, ScriptedServer
+from tests.github.places import wait_for
 
 NO_ACCESS = "Resource not accessible by personal access token"
 
@@ -349,6 +351,19 @@ def test_a_connection_may_end_before_or_after_the_deed(world, classic, parts):
             classic.ask("POST", "/repos/ann/parts/forks")
         assert (world.find("bob", "parts") is not None) == is_done
     assert [each.status for each in world.rest()] == [0, 0]
+
+
+def test_the_most_requests_at_one_time_are_counted(world, classic):
+    gate = threading.Event()
+    world.fault("GET", "/user$", None, gate=gate, times=2)
+    threads = [threading.Thread(target=classic.ask, args=("GET", "/user")) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: world.peaks.get("bob") == 2)
+    gate.set()
+    for thread in threads:
+        thread.join()
+    assert (world.peaks, world.flying) == ({"bob": 2}, {"bob": 0})
 
 
 def test_a_list_may_lead_to_another_host(world, classic):

@@ -48,6 +48,8 @@ def register(app: Flask, world: World) -> None:
         is_rest = request.path.startswith(PREFIX)
         if is_rest:
             g.token = _authenticate(world)
+            world.took_off(name_of(g.token))
+            g.is_flying = True
         _meet_fault(world)
         if is_rest:
             _count(limits)
@@ -63,6 +65,11 @@ def register(app: Flask, world: World) -> None:
             _make_conditional(limits, answer)
         _log(world, answer)
         return answer
+
+    @app.teardown_request
+    def finish(error: BaseException | None) -> None:
+        if g.get("is_flying"):
+            world.landed(name_of(g.token))
 
     @app.errorhandler(ApiError)
     def api_error(error: ApiError) -> Response:

@@ -89,7 +89,7 @@ def _add_writes(api: Blueprint, world: World, bodies: Bodies, access: Access) ->
         if branch in found.protected:
             raise ApiError(409, "Repository rule violations found\n\nChanges must be made through "
                                 "a pull request.\n\n")
-        head = found.git.resolve(f"heads/{branch}")
+        head = found.git.branch(branch)
         if head is None and not found.git.is_empty():
             raise ApiError(404, f"Branch {branch} not found")
         person = {"name": g.token.user.login, "email": g.token.user.email,
@@ -133,5 +133,5 @@ def _listed(found: Repository, commit: str, folder: TreeEntry | None) -> list[Tr
 
 
 def _entry_or_none(found: Repository, branch: str | None, path: str) -> TreeEntry | None:
-    head = found.git.resolve(branch or found.default_branch)
+    head = found.git.branch(branch or found.default_branch)
     return found.git.at(head, path) if head else None

@@ -124,7 +124,7 @@ def _add_refs(api: Blueprint, world: World, bodies: Bodies, access: Access) -> N
         if not _REF.fullmatch(full):
             raise ApiError(422, f"Reference name '{full}' is invalid.")
         with world.lock:
-            if full in found.git.refs():
+            if found.git.ref(full):
                 raise ApiError(422, "Reference already exists")
             if any(fnmatchcase(full.removeprefix("refs/heads/"), rule) for rule in found.rules):
                 raise _violation("Cannot create ref due to creations being restricted.")
@@ -137,7 +137,7 @@ def _add_refs(api: Blueprint, world: World, bodies: Bodies, access: Access) -> N
         found, wanted = access.write(owner, name), body()
         full, sha = f"refs/{ref}", str(wanted.get("sha"))
         with world.lock:
-            before = found.git.refs().get(full)
+            before = found.git.ref(full)
             if before is None:
                 raise ApiError(422, "Reference does not exist")
             is_forward = found.git.has(sha) and found.git.merge_base(before, sha) == before
@@ -149,7 +149,7 @@ def _add_refs(api: Blueprint, world: World, bodies: Bodies, access: Access) -> N
     @api.delete(f"{REPOSITORY}/git/refs/<path:ref>")
     def delete_ref(owner: str, name: str, ref: str) -> tuple[str, int]:
         found = access.write(owner, name)
-        if f"refs/{ref}" not in found.git.refs():
+        if found.git.ref(f"refs/{ref}") is None:
             raise ApiError(422, "Reference does not exist")
         if ref.removeprefix("heads/") in found.protected:
             raise _violation("Cannot delete this protected ref.")
@@ -162,7 +162,7 @@ def _add_refs(api: Blueprint, world: World, bodies: Bodies, access: Access) -> N
         if full.removeprefix("refs/heads/") in found.protected:
             raise _violation("Changes must be made through a pull request.")
         _check_workflows(world, found, sha)
-        before = found.git.refs().get(full)
+        before = found.git.ref(full)
         found.git.update_ref(full, sha)
         world.pushed(found, full, before, sha, g.token.user)
 

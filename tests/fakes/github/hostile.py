@@ -35,7 +35,7 @@ def commit_tree(world: World, repository: Repository,
     """Push a commit with exactly these (mode, name, id) in its top tree, whatever git thinks."""
     git = repository.git
     tree = write_tree(git, entries)
-    head = git.resolve(repository.default_branch)
+    head = git.branch(repository.default_branch)
     commit = git.write_commit(tree, [head] if head else [], message, _NOBODY, _NOBODY)
     world.point(repository, f"heads/{repository.default_branch}", commit)
     return commit
@@ -61,7 +61,7 @@ def write_zeros(git: GitRepository, size: int) -> str:
 
 def add_refs(repository: Repository, count: int, prefix: str = "refs/heads/many/") -> None:
     """So many branches more, all at the head; a million take about a second."""
-    head = repository.git.resolve(repository.default_branch)
+    head = repository.git.branch(repository.default_branch)
     lines = [f"{head} {prefix}{number:07}\n" for number in range(count)]
     (repository.git.path / "packed-refs").write_text(
         "# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines))

@@ -50,8 +50,8 @@ class _Pulls:
         self._check_may_open(base)
         head, branch = self._head(base, str(wanted.get("head")), wanted.get("head_repo"))
         head_sha, base_sha = self._both(base, str(wanted.get("base")), head, branch)
-        self._check_is_new(base, str(wanted["base"]), head, branch)
         with self._world.lock:
+            self._check_is_new(base, str(wanted["base"]), head, branch)
             pull = Pull(
                 id=self._world.next_id(), number=len(self._world.pulls_of(base)) + 1, base=base,
                 base_branch=wanted["base"], head=head, head_branch=branch, head_sha=head_sha,
@@ -104,7 +104,7 @@ class _Pulls:
         sha = self._merged(pull, wanted.get("merge_method", "merge"))
         pull.state, pull.merge_sha, pull.merged_by = "closed", sha, g.token.user
         pull.merged_at = pull.closed_at = pull.updated_at = self._world.now
-        before = pull.base.git.resolve(pull.base_branch)
+        before = pull.base.git.branch(pull.base_branch)
         pull.base.git.update_ref(f"refs/heads/{pull.base_branch}", sha)
         self._world.pushed(pull.base, f"refs/heads/{pull.base_branch}", before, sha, g.token.user)
         return jsonify(sha=sha, merged=True, message="Pull Request successfully merged")
@@ -127,7 +127,7 @@ class _Pulls:
         fork, branch = self._access.write(owner, name), str(body().get("branch"))
         if fork.parent is None:
             raise ApiError(422, "This repository is not a fork.")
-        ours, theirs = fork.git.resolve(branch), fork.parent.git.resolve(branch)
+        ours, theirs = fork.git.branch(branch), fork.parent.git.branch(branch)
         if ours is None or theirs is None:
             raise ApiError(404, "Branch not found")
         base = f"{fork.parent.owner}:{branch}"
@@ -160,8 +160,7 @@ class _Pulls:
 
     def _both(self, base: Repository, base_branch: str, head: Repository,
               branch: str) -> tuple[str, str]:
-        shas = head.git.refs().get(f"refs/heads/{branch}"), \
-            base.git.refs().get(f"refs/heads/{base_branch}")
+        shas = head.git.branch(branch), base.git.branch(base_branch)
         for sha, what in zip(shas, ("head", "base")):
             if sha is None:
                 raise _invalid(what)
@@ -209,7 +208,7 @@ class _Pulls:
 
     def _merged(self, pull: Pull, method: str) -> str:
         git = pull.base.git
-        base = git.resolve(pull.base_branch) or pull.base_sha
+        base = git.branch(pull.base_branch) or pull.base_sha
         person = {"name": g.token.user.login, "email": g.token.user.email,
                   "date": moment(self._world.now)}
         tree = git.merge_tree(base, pull.head_sha)

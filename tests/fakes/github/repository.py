@@ -100,8 +100,29 @@ class GitRepository:
         found = dict(line.split(" ", 1) for line in lines)
         return {name: sha for name, sha in found.items() if name.startswith(prefix)}
 
+    def ref(self, name: str) -> str | None:
+        """What `refs/heads/main` points to; read without git, since everybody asks for it."""
+        if ".." in name or name.endswith("/"):
+            return None
+        try:
+            return (self.path / name).read_text().strip()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return self._packed(name)
+
+    def _packed(self, name: str) -> str | None:
+        path = self.path / "packed-refs"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return next((line[:40] for line in lines if line[41:] == name), None)
+
+    def branch(self, name: str) -> str | None:
+        """The newest commit of a branch; None where there is no such."""
+        return self.ref(f"refs/heads/{name}")
+
     def resolve(self, name: str) -> str | None:
         """The commit that a branch, a tag or an id names; None where there is none."""
+        branch = self.branch(name)
+        if branch:
+            return branch
         for candidate in (f"refs/heads/{name}", f"refs/tags/{name}", f"refs/{name}", name):
             try:
                 return self.text("rev-parse", "--quiet", "--verify", "--end-of-options",

@@ -57,6 +57,8 @@ class World:
         self.faults: list[Fault] = []
         self.seen: list[Seen] = []
         self.used: dict[tuple[str, int], int] = {}
+        self.flying: dict[str, int] = {}
+        self.peaks: dict[str, int] = {}
         self.unseen: dict[tuple[int, str], int] = {}
         self.limit, self.max_tree, self.workflow_status = HOURLY_LIMIT, 100_000, 422
 
@@ -79,6 +81,16 @@ class World:
                      headers={name.replace("_", "-"): value for name, value in headers.items()})
         self.faults.append(made)
         return made
+
+    def took_off(self, login: str) -> None:
+        """A REST request of this login began; `peaks` are the most at one time."""
+        with self.lock:
+            self.flying[login] = self.flying.get(login, 0) + 1
+            self.peaks[login] = max(self.peaks.get(login, 0), self.flying[login])
+
+    def landed(self, login: str) -> None:
+        with self.lock:
+            self.flying[login] = self.flying.get(login, 1) - 1
 
     # --- what was asked -------------------------------------------------------------------------
 
@@ -174,7 +186,7 @@ class World:
         with self.lock:
             key = (repository.id, ref)
             self.unseen[key] = self.unseen.get(key, 0) - 1
-            return None if self.unseen[key] >= 0 else repository.git.refs().get(ref)
+            return None if self.unseen[key] >= 0 else repository.git.ref(ref)
 
     def _add(self, owner: User, name: str, default_branch: str, is_private: bool,
              parent: Repository | None) -> Repository:
@@ -247,19 +259,19 @@ class World:
                 branch: str | None = None, parent: str | None = "") -> list[str]:
         """Many commits in one push; quick for thousands."""
         name = branch or repository.default_branch
-        before = repository.git.resolve(f"heads/{name}")
+        before = repository.git.branch(name)
         start = before or self._head(repository) if parent == "" else parent
         made = write_commits(repository.git, changes, branch=name, parent=start)
         self.pushed(repository, f"refs/heads/{name}", before, made[-1])
         return made
 
     def _head(self, repository: Repository) -> str | None:
-        return repository.git.resolve(repository.default_branch)
+        return repository.git.branch(repository.default_branch)
 
     def point(self, repository: Repository, ref: str, sha: str | None) -> None:
         """Set `heads/main` or `tags/v1` to any commit (a forced push), or with None delete it."""
         full = f"refs/{ref}"
-        before = repository.git.refs().get(full)
+        before = repository.git.ref(full)
         repository.git.update_ref(full, sha) if sha else repository.git.delete_ref(full)
         self.pushed(repository, full, before, sha)
 
@@ -322,9 +334,9 @@ class World:
     def _follow_heads(self, repository: Repository) -> None:
         """Open pulls show what their branch holds now."""
         for pull in self.pulls:
-            head = None if pull.head.is_deleted else pull.head.git.resolve(pull.head_branch)
+            head = None if pull.head.is_deleted else pull.head.git.branch(pull.head_branch)
             if pull.state == "open" and repository in (pull.head, pull.base):
                 pull.looks = self.mergeable_looks
                 pull.head_sha = head or pull.head_sha
-                pull.base_sha = pull.base.git.resolve(pull.base_branch) or pull.base_sha
+                pull.base_sha = pull.base.git.branch(pull.base_branch) or pull.base_sha
                 pull.updated_at = self.now
