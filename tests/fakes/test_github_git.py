@@ -73,6 +73,9 @@ def test_an_old_name_redirects_git_too(github, parts):
     assert answer.status_code == 301
     assert answer.headers["Location"].startswith(f"{github.url}/ann/newer.git/info/refs")
     assert ask(github).status_code == 200
+    written = requests.post(f"{github.url}/ann/parts.git/git-upload-pack", data=LS_REFS, timeout=60,
+                            allow_redirects=False)
+    assert written.headers["Location"] == f"{github.url}/ann/newer.git/git-upload-pack"
 
 
 def test_commits_are_quick_to_make_with_links_and_submodules(github, parts, tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from typing import Any, Iterator
 
-from flask import Blueprint, Response, g, redirect, request
+from flask import Blueprint, Response, g, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from tests.fakes.github.answers import ApiError
@@ -28,9 +28,8 @@ def blueprint(world: World) -> Blueprint:
     def refs(owner: str, name: str) -> AnyResponse:
         service = request.args.get("service", "")
         g.git = {"command": "advertise"}
-        found = _allowed(world, owner, name, is_write=service == "git-receive-pack")
-        return _redirected(found) if found.full_name.lower() != f"{owner}/{name}".lower() \
-            else _backend(found, "info/refs")
+        return _backend(_allowed(world, owner, name, is_write=service == "git-receive-pack"),
+                        "info/refs")
 
     @git.post("/<owner>/<name>.git/git-upload-pack")
     def fetch(owner: str, name: str) -> AnyResponse:
@@ -79,7 +78,17 @@ def _allowed(world: World, owner: str, name: str, *, is_write: bool) -> Reposito
         raise ApiError(403, f"Permission to {found.full_name}.git denied.")
     if not world.is_ready(found):
         raise ApiError(404, "Repository not found.")
+    _redirect_if_moved(found, f"{owner}/{name}")
     return found
+
+
+def _redirect_if_moved(found: Repository, name: str) -> None:
+    """The old name leads to the new one, which git follows and says so."""
+    if found.full_name.lower() != name.lower():
+        query = f"?{request.query_string.decode()}" if request.query_string else ""
+        path = request.path.replace(f"/{name}.git", f"/{found.full_name}.git", 1)
+        raise ApiError(301, "Moved Permanently", headers={
+            "Location": f"{request.host_url.rstrip('/')}{path}{query}"})
 
 
 def _token(world: World) -> Token | None:
@@ -92,12 +101,6 @@ def _token(world: World) -> Token | None:
     if found is None:
         raise ApiError(401, "Invalid username or token.", headers=_ASK)
     return found
-
-
-def _redirected(found: Repository) -> AnyResponse:
-    """The old name leads to the new one, which git follows and says so."""
-    query = request.query_string.decode()
-    return redirect(f"{request.host_url}{found.full_name}.git/info/refs?{query}", 301)
 
 
 def _backend(found: Repository, service: str) -> AnyResponse:
