@@ -39,6 +39,7 @@ from registry.views import (
     security,
     settings,
     sources,
+    openpai_account,
     submit,
     text,
     versions,
@@ -70,8 +71,9 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
-    for name, prefix in api_openpai.PREFIXES.items():
-        app.register_blueprint(api_openpai.blueprint, url_prefix=prefix, name=name)
+    for openpai in (api_openpai, openpai_account):
+        for name, prefix in openpai.PREFIXES.items():
+            app.register_blueprint(openpai.blueprint, url_prefix=prefix, name=name)
     app.add_template_filter(marketplace.entry_url)
     app.add_template_filter(marketplace.submit_command)
     app.add_template_filter(mark_access.may_mark)

@@ -23,6 +23,7 @@ OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
                  403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
                  410: "NoTemplateError"}
+OPENPAI_OWN = frozenset({"NoApiError", "NoUserError"})  # said by the route itself
 TEXTS = {
     400: "The request could not be understood. Go back, reload the page and try again.",
     404: "There is no such page. Check the address, or search the marketplace.",
@@ -106,7 +107,7 @@ def _came_for() -> str:
 def _respond(error: RegistryError) -> tuple[Any, int]:
     nearest = error.nearest if isinstance(error, NotFoundError) else ()
     if is_openpai():
-        code = error.code if error.code == "NoApiError" else OPENPAI_CODES.get(
+        code = error.code if error.code in OPENPAI_OWN else OPENPAI_CODES.get(
             error.status, "UnknownError")
         return jsonify(code=code, message=error.message), error.status
     if is_api():

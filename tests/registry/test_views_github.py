@@ -75,3 +75,28 @@ def test_a_program_connects_sees_and_disconnects(github, web, octo):
     assert web.program("ann").get("/user/github").get_json()["login"] is None
     assert program.put("/user/github", {"token": "nonsense"}).get_json()["errors"][0][
         "path"] == "token"
+
+
+@pytest.mark.parametrize("prefix", ["/api/v1", "/rest-server/api/v1"])
+@pytest.mark.parametrize("form", ["json", "data"])
+def test_a_client_of_openpai_sets_and_clears_the_token(github, web, octo, prefix, form):
+    program = web.program("ann")
+    client = web.app.test_client(use_cookies=False)
+
+    def put(name, headers=program.headers, **fields):
+        return client.put(f"{prefix}/user/{name}/githubPAT", headers=headers, **{form: fields})
+    token = github.world.classic_token(octo, "repo")
+    answer = put("ann", githubPAT=token.value)
+    assert (answer.status_code, answer.get_json()) == (
+        201, {"message": "update user github PAT successfully"})
+    assert program.get("/user/github").get_json()["login"] == "octo-ann"
+    assert put("ann", githubPAT="").status_code == 201
+    assert program.get("/user/github").get_json()["is_connected"] is False
+    assert put("ann", githubPAT="ghp_" + "w" * 36).status_code == 400
+    assert put("ann", other="x").status_code == 400
+    assert put("bob", githubPAT=token.value).get_json()["code"] == "ForbiddenUserError"
+    assert put("ann", {}, githubPAT=token.value).status_code == 401
+    admin = web.program("admin").headers
+    assert put("ann", admin, githubPAT=token.value).status_code == 403
+    assert put("nobody", admin).get_json() == {
+        "code": "NoUserError", "message": "User nobody is not found."}
