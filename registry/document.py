@@ -1,6 +1,7 @@
 """What the index keeps of a component: its words, what filters ask for, and what a list shows."""
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +23,7 @@ WEIGHTS = {"name": 5.0, "tags": 3.0, "contributor": 2.0, "description": 2.0, "ty
            "commands": 0.7, "README": 0.3}
 PLACES = tuple(WEIGHTS)
 FACTS = ("audience", "type", "source", "by", "name", "reference", "tag", "image", "gpu", "updated",
-         "used", "length", "squashed", "starts")
+         "used", "length", "identity", "squashed", "starts")
 UNKNOWN, MAX_GPUS = -1, 1_000_000
 MAX_ENDS = 8
 
@@ -32,8 +33,9 @@ class Document:
     """One version of a component as the index takes it.
 
     `text` is its YAML, by which it is found too. `is_newest` False: it is found only where all
-    versions are asked for. `clashes` are the audiences of other sources that have a component of
-    this type and name: whoever sees one of these needs the source in a reference.
+    versions are asked for. `commit` brought its bytes in. `clashes` are the audiences of other
+    sources that have a component of this type and name: whoever sees one of these needs the source
+    in a reference.
     """
 
     source_id: int
@@ -43,12 +45,20 @@ class Document:
     text: str
     readme: str = ""
     is_newest: bool = True
+    commit: str = ""
     clashes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         """Of all versions of the component."""
         return document_id(self.source_id, self.hit.type, self.hit.name)
+
+    @property
+    def identity(self) -> int:
+        """Of this version alone, whether it is the newest or an older one."""
+        text = f"{self.id}\0{self.hit.version}\0{self.commit}"
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
 
     @cached_property
     def component(self) -> Component | None:
@@ -254,7 +264,8 @@ def _facts(document: Document, length: float) -> list[Any]:
     images = list(dict.fromkeys(document.images))[:MAX_LISTED]
     return [document.audience, hit.type, hit.source, hit.contributor, hit.name, hit.reference,
             list(document.tags), images, UNKNOWN if gpus is None else min(gpus, MAX_GPUS),
-            _seconds(hit.updated), hit.used, round(length, 1), squash(hit.name), starts(hit.name)]
+            _seconds(hit.updated), hit.used, round(length, 1), document.identity, squash(hit.name),
+            starts(hit.name)]
 
 
 def _seconds(updated: str) -> int:

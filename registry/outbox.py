@@ -133,6 +133,7 @@ class _Known:
         return Document(
             source_id=row.source_id, audience=visibility.audience(row.kind, row.source_id),
             hit=self._hit(row), text=row.text, readme=row.readme, is_newest=is_newest,
+            commit=row.commit,
             older_versions=tuple(sorted(set(older) - {row.version})),
             clashes=tuple(sorted({audience for source_id, audience in others.items()
                                   if source_id != row.source_id})))

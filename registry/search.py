@@ -26,13 +26,13 @@ from registry.matching import Matcher
 from registry.query import All, Any, Clause, Filter, Phrase, Query, QueryError, Words, parse_query
 from registry.ranking import Found, Ranking
 from registry.segments import BATCH, BROKEN, BusyError, Store
-from registry.snapshot import Loaded, Snapshot
+from registry.snapshot import Loaded, Snapshot, without_twins
 from registry.spelling import completions, nearest_names
 from registry.tokens import query_words
 from registry.visibility import only_public
 
 log = logging.getLogger(__name__)
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 POINTER = "current"
 COMPLAINT = "damaged"
 NEWEST, OLDER = "newest", "older"
@@ -169,6 +169,9 @@ class SearchIndex:
     def update(self, documents: Iterable[Document], ids: Collection[str]) -> None:
         """Take out everything with these ids, then put the documents in, all or nothing.
 
+        What becomes older is added first and what was older goes last: between these commits
+        readers hide what they meet twice, and miss nothing.
+
         Where that finds the index damaged it says so by `is_sound`, and the index has to be made
         anew. Raises RegistryError where there is none, BusyError where another process writes it.
         """
@@ -176,10 +179,13 @@ class SearchIndex:
         if name is None:
             raise RegistryError(f"There is no search index in {self.path}.")
         found = list(documents)
+        older = [fields_of(document) for document in found if not document.is_newest]
+        (newest_store, _), (older_store, _) = self._stores(name)
         try:
-            for store, is_newest in self._stores(name):
-                store.replace(ids, [fields_of(document) for document in found
-                                    if document.is_newest == is_newest])
+            added = older_store.add(older)
+            newest_store.replace(ids, [fields_of(document) for document in found
+                                       if document.is_newest])
+            older_store.remove(ids, but=added)
         except BusyError:
             raise
         except BROKEN as error:
@@ -256,7 +262,7 @@ class _Opened:
     def __init__(self, folder: Path, loaded: Mapping[str, Loaded]) -> None:
         self.name = folder.name
         self._stores = {name: Store(folder, name) for name in (NEWEST, OLDER)}
-        self._generations = {name: store.generation() for name, store in self._stores.items()}
+        self._generations = self._stand()
         self._lock = threading.Lock()
         newest = self._load(NEWEST, loaded)
         self._newest = Snapshot(newest)
@@ -264,8 +270,7 @@ class _Opened:
         self.loaded = _by_name(newest) | older
 
     def is_newest(self) -> bool:
-        return all(store.generation() == self._generations[name]
-                   for name, store in self._stores.items())
+        return self._stand() == self._generations
 
     def page(self, wanted: _Wanted, audiences: frozenset[str], empty: Page) -> Page:
         snapshot = self._all if wanted.has_all_versions else self._newest
@@ -291,12 +296,18 @@ class _Opened:
 
     @cached_property
     def _all(self) -> Snapshot:
-        """Every version; read when one is asked for."""
+        """Every version, both kinds as of one moment; read when one is asked for."""
         with self._lock:
-            newest = [*zip(self._newest.parts, self._newest.gone)]
-            older = self._load(OLDER, self.loaded)
-            self.loaded = _by_name([*newest, *older])
-            return Snapshot([*newest, *older])
+            for _ in range(ATTEMPTS):
+                before = self._stand()
+                newest, older = (self._load(name, self.loaded) for name in (NEWEST, OLDER))
+                self.loaded = _by_name([*newest, *older])
+                if self._stand() == before:
+                    break
+            return Snapshot([*newest, *without_twins(newest, older)])
+
+    def _stand(self) -> dict[str, int]:
+        return {name: store.generation() for name, store in self._stores.items()}
 
     def _load(self, name: str, known: Mapping[str, Loaded]) -> list[tuple[Loaded, np.ndarray]]:
         segments = {each: loaded.segment for each, loaded in known.items()}

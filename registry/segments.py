@@ -51,6 +51,10 @@ class BusyError(RegistryError):
     """Another process is writing the index."""
 
 
+class _Unchanged(Exception):
+    """There is nothing to commit."""
+
+
 class Weighted(fields.FieldType):
     """A field whose value maps each word to its weight; it needs no analysis."""
 
@@ -298,27 +302,45 @@ class Store:
         index.create_in(str(self.folder), _SCHEMA, self._name)
         self._list_files()
 
-    def add(self, documents: Sequence[dict[str, Any]]) -> None:
-        """Put documents in as a segment of their own; a few thousand at a time."""
-        if documents:
-            with self._writing(merge=False) as writer:
-                for fields_ in documents:
-                    writer.add_document(**fields_)
-            self._list_files()
+    def add(self, documents: Sequence[dict[str, Any]]) -> str:
+        """Put documents in as a segment of their own, whose name it gives; empty for none.
+
+        A few thousand at a time.
+        """
+        if not documents:
+            return ""
+        with self._writing(merge=False) as writer:
+            for fields_ in documents:
+                writer.add_document(**fields_)
+        self._list_files()
+        return str(self._toc().segments[-1].segment_id())
 
     def replace(self, ids: Collection[str], documents: Iterable[dict[str, Any]]) -> None:
         """Take out the components with these ids, then put the documents in, all or nothing."""
         with self._writing(merge=True) as writer:
-            base = 0
-            for segment in writer.segments:
-                opened = Segment(self.folder, segment)
-                for id in ids:
-                    for number in opened.postings("component", id)[0]:
-                        writer.delete_document(base + int(number))
-                base += opened.count
+            self._delete(writer, ids)
             for fields_ in documents:
                 writer.add_document(**fields_)
         self._list_files()
+
+    def remove(self, ids: Collection[str], but: str) -> None:
+        """Take out the components with these ids, except from the segment of the name `but`."""
+        with self._writing(merge=True) as writer:
+            if not self._delete(writer, ids, but) and not but:
+                raise _Unchanged
+        self._list_files()
+
+    def _delete(self, writer: IndexWriter, ids: Collection[str], but: str = "") -> int:
+        base = count = 0
+        for segment in writer.segments:
+            opened = Segment(self.folder, segment)
+            if opened.name != but:
+                for id in ids:
+                    for number in opened.postings("component", id)[0]:
+                        writer.delete_document(base + int(number))
+                        count += 1
+            base += opened.count
+        return count
 
     @contextlib.contextmanager
     def _writing(self, *, merge: bool) -> Iterator[IndexWriter]:
@@ -330,6 +352,9 @@ class Store:
             raise BusyError("Another process is writing the search index.") from error
         try:
             yield writer
+        except _Unchanged:
+            writer.cancel()
+            return
         except BaseException:
             writer.cancel()
             raise

@@ -15,7 +15,9 @@ from registry.document import FACTS, fold_value
 from registry.segments import Postings, Segment
 
 SINGLE, LISTED = ("type", "source", "by"), ("tag", "image")
-NUMBERS = {"gpu": np.int32, "updated": np.int64, "used": np.int32, "length": np.float32}
+NUMBERS = {"gpu": np.int32, "updated": np.int64, "used": np.int32, "length": np.float32,
+           "identity": np.int64}
+UNKEPT = (*NUMBERS, "audience", "reference")  # once they are arrays or keys
 CACHED_VIEWS = 8
 MIN_KEPT, KEPT_DOCUMENTS = 8, 2_000_000  # five bytes each: ten megabytes a view
 LAST = "\U0010ffff"
@@ -70,6 +72,8 @@ class Loaded:
         self.keys = ["\0".join((name.casefold(), *rest)) for name, *rest in zip(
             *(self.columns[key] for key in ("name", "type", "source", "reference")))]
         self.by_key = sorted(range(segment.count), key=self.keys.__getitem__)
+        for name in UNKEPT:
+            del self.columns[name]
 
     @cached_property
     def starts(self) -> tuple[list[str], np.ndarray]:
@@ -99,10 +103,35 @@ class Loaded:
         return [word[5:] for word in (*words[begin:middle], *words[after:end])]
 
 
+Part = tuple[Loaded, np.ndarray]  # a segment, and the numbers of its documents that are gone
+
+
+def without_twins(newest: Sequence[Part], older: Sequence[Part]) -> list[Part]:
+    """The older versions but those that are among the newest as well, or came once more later.
+
+    That is so while an update is being written, which goes in three steps.
+    """
+    seen = [_live(part)[1] for part in newest]
+    found = []
+    for part in reversed(older):
+        numbers, identities = _live(part)
+        twins = numbers[np.isin(identities, np.concatenate([*seen, np.empty(0, np.int64)]))]
+        seen.append(identities)
+        found.append((part[0], np.union1d(part[1], twins).astype(np.int32)))
+    return found[::-1]
+
+
+def _live(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """The documents of a segment that are not gone, and who they are."""
+    loaded, gone = part
+    numbers = np.setdiff1d(np.arange(loaded.segment.count), gone)
+    return numbers, loaded.numbers["identity"][numbers]
+
+
 class Snapshot:
     """All documents of one generation, numbered through; what is gone has no place in a view."""
 
-    def __init__(self, parts: Sequence[tuple[Loaded, np.ndarray]]) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = [part for part, _ in parts]
         self.gone = [gone for _, gone in parts]
         counts = [part.segment.count for part in self.parts]

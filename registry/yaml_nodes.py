@@ -281,8 +281,9 @@ def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError, opened: Sequence
     """`opened` are the lists and fields that were begun and not ended."""
     said = error.problem or ""
     mark = error.context_mark if said.startswith(_MARKED_AT_THE_BEGIN) else error.problem_mark
+    rest = lines.text[mark.index + lines.skipped:] if mark else ""
     if said == "did not find expected node content" and opened and opened[-1].flow_style \
-            and not _BLANK.sub("", lines.text[mark.index + lines.skipped:]):
+            and not _BLANK.sub("", rest):
         said = "did not find expected ',' or " + (
             "'}'" if isinstance(opened[-1], yaml.MappingStartEvent) else "']'")
         mark = opened[-1].start_mark

@@ -15,7 +15,8 @@ from registry.errors import RegistryError
 from registry.hits import Hit
 from registry.query import All, Any, Filter, Not, Phrase, Words
 from registry.query_fields import FIELDS
-from registry.search import SearchIndex
+from registry.search import SCHEMA_VERSION, SearchIndex
+from registry.segments import Store
 from registry.tokens import STOP_WORDS, fold, index_words, query_words, squash
 from tests.registry.marketplace import data
 
@@ -309,8 +310,61 @@ def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
         index.update([document("a", number=number)], {"1/data/a"})
         assert names(index) == ["a"]
     gc.enable()
-    segments = len(list(index.path.glob("v4-1/newest*.seg")))
+    segments = len(list(index.path.glob("v*-1/newest*.seg")))
     assert len(open_files(index.path)) == segments
+
+
+def versions(index):
+    return sorted(hit.version for hit in index.search("versions:all").hits)
+
+
+@pytest.mark.parametrize("latest, older, seen", [
+    ("1.2.0", ["1.0.0", "1.1.0"], ["1.0.0", "1.1.0", "1.2.0"]),  # one more is published
+    ("1.0.0", ["1.1.0"], ["1.0.0", "1.1.0"]),  # the latest is yanked
+    ("1.1.0", [], ["1.1.0"])])  # the first is deleted for good
+def test_between_the_commits_of_an_update_all_versions_are_as_before_or_as_after(
+        index, monkeypatch, latest, older, seen):
+    def state(latest, older):
+        return [document("a", version=latest), document("b"),
+                *(replace(document("a", version=each), is_newest=False) for each in older)]
+    index.rebuild(state("1.1.0", ["1.0.0"]))
+    index.update(state("1.1.0", ["1.0.0"]), {"1/data/a", "1/data/b"})  # the same once more
+    reader, found = SearchIndex(index.path), []
+    assert versions(reader) == ["1.0.0", "1.0.0", "1.1.0"]
+    original = Store._list_files
+
+    def look(store):
+        original(store)
+        found.append((versions(reader), versions(SearchIndex(index.path))))
+    monkeypatch.setattr(Store, "_list_files", look)
+    index.update(state(latest, older)[:1] + state(latest, older)[2:], {"1/data/a"})
+    before, after = ["1.0.0", "1.0.0", "1.1.0"], sorted([*seen, "1.0.0"])
+    assert found and all(new == old for new, old in found)
+    assert [all_ for all_, _ in found] == sorted((all_ for all_, _ in found), key=(
+        [before, after].index))
+    assert versions(reader) == after and len(found) in (2, 3)
+
+
+def test_an_update_that_was_cut_off_after_any_commit_is_done_once_more(index, monkeypatch):
+    old = [document("a"), replace(document("a", version="0.9.0"), is_newest=False)]
+    new = [document("a", version="1.1.0"),
+           *(replace(document("a", version=each), is_newest=False) for each in ("0.9.0", "1.0.0"))]
+    original = Store._list_files
+    for last in range(3):
+        index.rebuild(old)
+        commits = iter(range(last))
+
+        def die(store):
+            original(store)
+            if next(commits, None) is None:
+                raise KeyboardInterrupt
+        monkeypatch.setattr(Store, "_list_files", die)
+        with pytest.raises(KeyboardInterrupt):
+            index.update(new, {"1/data/a"})
+        monkeypatch.setattr(Store, "_list_files", original)
+        index.update(new, {"1/data/a"})
+        assert versions(index) == ["0.9.0", "1.0.0", "1.1.0"] and names(index) == ["a"]
+        assert Store(index.path / index._current(), "older").count() == 2
 
 
 def test_an_update_replaces_and_removes(index):
@@ -368,17 +422,17 @@ def test_there_is_no_update_without_an_index(index):
 def test_a_rebuild_leaves_one_directory_named_after_the_form_of_the_index(index):
     for _ in range(3):
         index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v4-3"]
+    assert sorted(os.listdir(index.path)) == ["current", f"v{SCHEMA_VERSION}-3"]
 
 
 def test_an_index_of_another_form_is_passed_over(index):
     index.rebuild(DOCUMENTS)
     (index.path / "current").unlink()
-    (index.path / "v4-1").rename(index.path / "v0-1")
+    (index.path / f"v{SCHEMA_VERSION}-1").rename(index.path / "v0-1")
     (index.path / "current").symlink_to("v0-1")
     assert index.search("").is_ready is False
     index.rebuild(DOCUMENTS)
-    assert sorted(os.listdir(index.path)) == ["current", "v4-2"]
+    assert sorted(os.listdir(index.path)) == ["current", f"v{SCHEMA_VERSION}-2"]
 
 
 @pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b""),
@@ -387,7 +441,7 @@ def test_an_index_of_another_form_is_passed_over(index):
 @pytest.mark.parametrize("name", ["newest_*.seg", "_newest_*.toc", "newest-manifest.json"])
 def test_a_damaged_index_raises_nothing_and_is_known_to_be_damaged(index, damage, name):
     index.rebuild(DOCUMENTS)
-    file, = (index.path / "v4-1").glob(name)
+    file, = (index.path / f"v{SCHEMA_VERSION}-1").glob(name)
     damage(file)
     reader = SearchIndex(index.path)
     assert reader.search("cifar10").hits == ()
