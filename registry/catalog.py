@@ -81,6 +81,11 @@ class Catalog:
 
     # --- stores ---------------------------------------------------------------------------------
 
+    @property
+    def home(self) -> Path:
+        """The folder of all that this server keeps; what is in it nobody has by its path."""
+        return self._git_dir.parent
+
     def store(self, source_id: int) -> GitStore:
         return GitStore(self._git_dir / f"{source_id}.git")
 

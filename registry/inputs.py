@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import os
 import posixpath
 import re
+from pathlib import Path
 from typing import Any, Mapping
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -44,11 +46,13 @@ class Base:
                      sha256=None if content is None else hashlib.sha256(content).hexdigest())
 
 
-def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None) -> tuple[Input, ...]:
+def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None, home: Path
+              ) -> tuple[Input, ...]:
     """The inputs of one data, script, storage or output prerequisite.
 
-    `base` is where the prerequisite was written, None for a text that is in no repository.
-    Raises ValueError with a whole sentence for the first URI that cannot be used.
+    `base` is where the prerequisite was written, None for a text that is in no repository. Nothing
+    in `home`, where the repositories of all sources lie, may be named. Raises ValueError with a
+    whole sentence for the first URI that cannot be used.
     """
     reader = {"data": _data_input, "script": _script_input, "storage": _storage_input,
               "output": _storage_input}[kind]
@@ -60,8 +64,27 @@ def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None) -> 
         if PLACEHOLDER.search(uri):
             raise ValueError(f"`{uri[:200]}`: references are not replaced in prerequisites. Write "
                              "several prerequisites, and let a task choose: `data: $$name$$`.")
+        _refuse_inside(home, uri.strip())
         inputs.append(reader(uri.strip(), prerequisite["name"], base))
     return tuple(inputs)
+
+
+def _refuse_inside(home: Path, uri: str) -> None:
+    """Whoever may see a component has its files by its reference; a path would ask nobody."""
+    if not uri.startswith("/") and _scheme(uri) != "file":
+        return
+    path = uri if uri.startswith("/") else re.sub(r"\A[^:]*:(//[^/]*)?", "", uri)
+    ends = [match.start() for match in re.finditer("@|%40", path)]
+    named = {read(path[:end]) for end in (*ends, len(path)) for read in (str, unquote)}
+    if any(_is_inside(home, each) for each in named):
+        raise ValueError(f"`{uri[:200]}` lies in the folder that this server keeps for itself. "
+                         "Name the component instead, by its reference.")
+
+
+def _is_inside(home: Path, path: str) -> bool:
+    whole = path.replace("\0", "")
+    return any(Path(real(whole)).is_relative_to(real(home))
+               for real in (os.path.abspath, os.path.realpath))
 
 
 def _data_input(uri: str, name: str, base: Base | None) -> Input:

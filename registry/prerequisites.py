@@ -41,6 +41,7 @@ class Prerequisites:
                         for index, item in enumerate(items) if isinstance(item, dict)}
         self._listed = [item for item in items if isinstance(item, str)]
         self._catalog = catalog
+        self.home = catalog.home
         self._entry = entry
         self._user_id = user_id
         self._found: dict[tuple[str, str], Prerequisite] = {}

@@ -76,8 +76,8 @@ class Recommendation:
         What the component itself names is left out: its page shows that anyway.
         """
         with self._engine.connect() as connection:
-            by_runs = _in_same_jobs(connection, key_of(entry))
-            by_uses = _in_same_components(connection, entry)
+            by_runs = _in_same_jobs(connection, key_of(entry), user_id)
+            by_uses = _in_same_components(connection, entry, user_id)
             keys = {*by_runs, *by_uses} - {key_of(entry)}
             best = sorted(keys, key=lambda key: (-by_runs[key], -by_uses[key], key))
             named = _named_by(connection, entry)
@@ -102,42 +102,51 @@ def _shown(connection: sa.Connection, keys: Iterable[Key], user_id: int | None
     return {key_of(entry): entry for entry in map(entry_of, rows)}
 
 
-def _in_same_jobs(connection: sa.Connection, key: Key) -> Counter[Key]:
+def _in_same_jobs(connection: sa.Connection, key: Key, user_id: int | None) -> Counter[Key]:
     other = runs.alias("other")
     rows = connection.execute(sa.select(
         other.c.source_id, other.c.type, other.c.name, sa.func.count()).join(
-            runs, runs.c.job_id == other.c.job_id).where(_is(runs, key)).group_by(
-                other.c.source_id, other.c.type, other.c.name).order_by(
-                    sa.func.count().desc()).limit(MAX_USERS))
+            runs, runs.c.job_id == other.c.job_id).join(
+                sources, sources.c.id == other.c.source_id).where(
+                    visibility.is_visible(user_id), _is(runs, key)).group_by(
+                        other.c.source_id, other.c.type, other.c.name).order_by(
+                            sa.func.count().desc()).limit(MAX_USERS))
     return Counter({tuple(row[:3]): row[3] for row in rows})
 
 
-def _in_same_components(connection: sa.Connection, entry: Entry) -> Counter[Key]:
-    """Of a job: jobs that use the same things. Of a part: parts of the jobs that use it."""
+def _in_same_components(connection: sa.Connection, entry: Entry, user_id: int | None
+                        ) -> Counter[Key]:
+    """Of a job: jobs that use the same things. Of a part: parts of the jobs that use it.
+
+    Only jobs that the user may see count.
+    """
     own = connection.execute(sa.select(uses.c.kind, uses.c.target).where(
         uses.c.version_id == entry.id)).all()
     if entry.type == "job":
-        return _users_of(connection, {tuple(each) for each in own})
+        return _users_of(connection, {tuple(each) for each in own}, user_id)
     targets = {tuple(each) for each in own} | {(REFERENCE_USE, entry.name)}
     users = sa.select(uses.c.version_id).join(
-        versions, versions.c.id == uses.c.version_id).where(
-            versions.c.type == "job", *_IS_SHOWN, _is_any(targets)).order_by(
-                versions.c.position.desc()).limit(MAX_USERS)
+        versions, versions.c.id == uses.c.version_id).join(
+            sources, sources.c.id == versions.c.source_id).where(
+                visibility.is_visible(user_id), versions.c.type == "job", *_IS_SHOWN,
+                _is_any(targets)).order_by(versions.c.position.desc()).limit(MAX_USERS)
     rows = connection.execute(sa.select(uses.c.target_type, uses.c.target, sa.func.count()).where(
         uses.c.kind == REFERENCE_USE, uses.c.version_id.in_(users)).group_by(
             uses.c.target_type, uses.c.target)).all()
     return _named_components(connection, {(row[0], row[1]): row[2] for row in rows})
 
 
-def _users_of(connection: sa.Connection, targets: Collection[Any]) -> Counter[Key]:
+def _users_of(connection: sa.Connection, targets: Collection[Any], user_id: int | None
+              ) -> Counter[Key]:
     if not targets:
         return Counter()
     count = sa.func.count()
     columns = (versions.c.source_id, versions.c.type, versions.c.name)
     rows = connection.execute(sa.select(*columns, count).join(
-        uses, uses.c.version_id == versions.c.id).where(
-            versions.c.type == "job", *_IS_SHOWN, _is_any(targets)).group_by(*columns).order_by(
-                count.desc()).limit(MAX_USERS))
+        uses, uses.c.version_id == versions.c.id).join(
+            sources, sources.c.id == versions.c.source_id).where(
+                visibility.is_visible(user_id), versions.c.type == "job", *_IS_SHOWN,
+                _is_any(targets)).group_by(*columns).order_by(count.desc()).limit(MAX_USERS))
     return Counter({tuple(row[:3]): row[3] for row in rows})
 
 

@@ -173,7 +173,7 @@ class _Resolution:
         if not found:
             return ()
         try:
-            return inputs_of(kind, found.document, found.base)
+            return inputs_of(kind, found.document, found.base, self.prerequisites.home)
         except (ValueError, NotFoundError) as error:
             self._report((*found.path, "uri") if found.path else path, str(error))
             return ()

@@ -46,7 +46,7 @@ class Stager:
         network = Network(allow_loopback=allow_loopback)
         self._downloader = Downloader(self._cache, network, self._folders)
         self._git = GitCache(self._cache, network,
-                             AllowedFolders([*allowed_folders, *source_folders]))
+                             AllowedFolders(allowed_folders, by_name=source_folders))
 
     def fetch(self, item: Input, *, report: Report, is_cancelled: Callable[[], bool]) -> Input:
         """Bring an input into the cache and return it fully pinned; a second call costs nothing.

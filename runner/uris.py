@@ -78,15 +78,22 @@ def split_ref(uri: str) -> tuple[str, str]:
 
 
 class AllowedFolders:
-    """The folders of this machine that jobs may read."""
+    """The folders of this machine that jobs may read.
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    Those of `by_name` must be named themselves: no link from elsewhere leads into them, because
+    the registry, which knows who may read what there, looks at the names alone.
+    """
+
+    def __init__(self, folders: Sequence[Path], *, by_name: Sequence[Path] = ()) -> None:
         self._folders = tuple(Path(os.path.realpath(folder)) for folder in folders)
+        self._by_name = tuple(Path(os.path.abspath(folder)) for folder in by_name)
 
     def check(self, path: Path, uri: str) -> Path:
         """The real path behind `path`, all links followed; raises StagingError outside of them."""
-        real = Path(os.path.realpath(path))
-        if not any(real.is_relative_to(folder) for folder in self._folders):
+        real, named = Path(os.path.realpath(path)), Path(os.path.abspath(path))
+        if not any(real.is_relative_to(folder) for folder in self._folders) and not any(
+                named.is_relative_to(folder) and real.is_relative_to(os.path.realpath(folder))
+                for folder in self._by_name):
             raise StagingError(
                 f"{mask(uri)} is outside of the folders that jobs may read here. Add its folder "
                 "to RUNNER_ALLOWED_FOLDERS, or publish it in a Git source or on a web server.")

@@ -1,5 +1,6 @@
 import hashlib
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from registry.inputs import Base, inputs_of
 from runner.spec import Input
 
 COMMIT = "84820935288cab696c9c2ac409cbd46a1f24723d"
+HOME = Path("/var/lib/paishare")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def base(tmp_path_factory):
 
 
 def read(uri, kind="data", base=None):
-    return inputs_of(kind, {"name": "mnist", "type": kind, "uri": uri}, base)
+    return inputs_of(kind, {"name": "mnist", "type": kind, "uri": uri}, base, HOME)
 
 
 def refusal(uri, kind="data", base=None):
@@ -122,3 +124,27 @@ def test_storage_is_a_plain_name_or_an_allowed_folder():
 @pytest.mark.parametrize("uri", ["hdfs://10.151.40.179:9000/core/m", "../x", "..", "/srv", "a/b"])
 def test_other_storage_is_refused(uri):
     assert "is not supported by this runner" in refusal(uri, "storage")
+
+
+@pytest.mark.parametrize("kind", ["data", "script", "storage", "output"])
+@pytest.mark.parametrize("uri", [
+    "file:///var/lib/paishare/git/7.git", "/var/lib/paishare/git/7.git",
+    "file://localhost/var/lib/paishare/git/7.git", "FILE:///var/lib/paishare/git/7.git",
+    "file:///var/lib/paishare/git/7.git/objects/pack/x.pack", "file:///var/lib/paishare",
+    f"file:///var/lib/paishare/git/7.git@{COMMIT}", "file:///var/lib/paishare/git/7.git@v1@v2",
+    "file:///srv/../var/lib/paishare/git/7.git", "file:///var/lib/./paishare//git/7.git",
+    "file:///var/lib/%70aishare/git/7.git", "file:///var/lib/paishare%2Fgit%2F7.git@main",
+    "file:///var%2flib/paishare/git/7.git%40main", "file:/var/lib/paishare/git/7.git"])
+def test_nothing_that_the_server_keeps_is_named_by_its_path(uri, kind):
+    with pytest.raises(ValueError):
+        read(uri, kind)
+
+
+def test_a_link_into_what_the_server_keeps_is_seen_through(tmp_path):
+    home = tmp_path / "home"
+    (home / "git/7.git").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(home)
+    item = {"name": "mnist", "type": "script", "uri": f"file://{tmp_path}/link/git/7.git@main"}
+    with pytest.raises(ValueError, match="this server keeps for itself"):
+        inputs_of("script", item, None, home)
+    assert inputs_of("script", {**item, "uri": f"file://{tmp_path}/home2/x"}, None, home)

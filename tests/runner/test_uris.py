@@ -76,6 +76,18 @@ def test_only_what_is_really_below_an_allowed_folder_may_be_read(tmp_path):
             folders.check(path, "file:///x")
 
 
+def test_no_link_leads_into_a_folder_that_must_be_named(tmp_path):
+    stores, open_ = tmp_path / "git", tmp_path / "open"
+    for folder in (stores / "1.git", open_):
+        folder.mkdir(parents=True)
+    (open_ / "link").symlink_to(stores)
+    folders = AllowedFolders([open_], by_name=[stores])
+    assert folders.check(stores / "1.git", "u") == stores / "1.git"
+    for path in (open_ / "link/1.git", open_ / "../open/link/1.git"):
+        with pytest.raises(StagingError, match="outside of the folders that jobs may read"):
+            folders.check(path, "file:///x")
+
+
 def test_without_allowed_folders_nothing_is_read():
     with pytest.raises(StagingError, match="RUNNER_ALLOWED_FOLDERS"):
         AllowedFolders([]).check(Path("/etc/passwd"), "/etc/passwd")
