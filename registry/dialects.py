@@ -15,7 +15,8 @@ _KEY = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 _PART = re.compile(r"\[([^\[\]]*)\]")
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 _NUMBERS = frozenset({"instances", "cpu", "gpu", "memoryMB", "shmMB", "retryCount", "beginAt",
-                      "portNumber", "minFailedTaskCount", "minSucceededTaskCount"})
+                      "portNumber", "minFailedTaskCount", "minSucceededTaskCount", "priority",
+                      "timeLimitMinutes"})
 _RESOURCE = ("instances", "portList")
 _EACH = ("cpu", "gpu", "memoryMB", "shmMB")
 

@@ -95,7 +95,9 @@ class _Resolution:
         return JobSpec(
             name=name or self.component.name, user=user, task_roles=roles,
             virtual_cluster=job.get("virtualCluster") or "default",
-            retry_count=int(job.get("retryCount", 0)), origin=_origin(self.entry),
+            retry_count=int(job.get("retryCount", 0)), priority=int(job.get("priority", 0)),
+            time_limit_s=int(job["timeLimitMinutes"]) * 60 if "timeLimitMinutes" in job else None,
+            gpu_type=job.get("gpuType") or "", origin=_origin(self.entry),
             parameters=values, yaml=self.component.text)
 
     def _check_name(self, name: str | None) -> None:
@@ -107,7 +109,7 @@ class _Resolution:
     def _substituted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The job with all references replaced, held once more against the rules."""
         job = dict(self.component.document)
-        for field in ("virtualCluster", "retryCount"):
+        for field in ("virtualCluster", "retryCount", "priority", "timeLimitMinutes", "gpuType"):
             if field in job:
                 job[field] = self.substitution.value(job[field], [values], (field,))
         job["tasks"] = [self._substituted_task(task, values, ("tasks", index))

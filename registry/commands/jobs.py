@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import click
 
@@ -84,7 +84,7 @@ def job(client: ApiClient, terminal: Terminal, id_: str) -> None:
     terminal.fields([
         ("id", found["id"]), ("name", found["name"]), ("user", found["user"]),
         ("state", found["state"]), ("reason", found["reason"]),
-        ("created", local_time(found["created_at"])),
+        *_place(found), ("created", local_time(found["created_at"])),
         ("started", local_time(found["started_at"])),
         ("finished", local_time(found["finished_at"]))])
     terminal.result("")
@@ -186,6 +186,14 @@ def _follow(followed: JobStream, terminal: Terminal) -> int:
     is_good = job["state"] == SUCCEEDED
     terminal.say(f"Job {job['id']} {job['state']}: {job['reason']}", "green" if is_good else "red")
     return 0 if is_good else 1
+
+
+def _place(job: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where a waiting job stands in the queue."""
+    if not job.get("position"):
+        return []
+    return [("place", str(job["position"])),
+            ("starts", local_time(job["expected_start"]) or "nobody knows")]
 
 
 def _ports(ports: dict[str, list[int]]) -> str:

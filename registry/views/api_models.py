@@ -184,6 +184,8 @@ class JobSummary(Answer):
     finished_at: datetime | None
     stop_requested: bool
     retries: int
+    position: int | None = Field(
+        default=None, description="Its place in the queue, from 1; null where it does not wait.")
     url: str = Field(description="The page of the job.")
 
 
@@ -259,6 +261,8 @@ class Job(JobSummary):
     events: list[Event]
     progress: Progress | None
     attempts: list[Attempt]
+    expected_start: datetime | None = Field(
+        default=None, description="Of a job that waits; null where nobody knows.")
 
 
 class JobsQuery(Given):
@@ -449,12 +453,39 @@ class Gpu(Answer):
     model: str
     uuid: str
     memory_mb: int
+    is_free: bool = True
+    is_foreign: bool = Field(default=False, description="Programs that are no jobs use it.")
+    is_declared: bool = Field(default=False, description="It is only said to be there.")
 
 
 class FreeMachine(Answer):
     cpus: int
     memory_mb: int
     gpus: int
+
+
+class Quota(Answer):
+    """What jobs may hold together at once; null: no bound."""
+
+    jobs: int | None
+    cpus: int | None
+    memory_mb: int | None
+    gpus: int | None
+
+
+class VirtualCluster(Answer):
+    name: str
+    members: list[str] | None = Field(description="Who may use it; null: everybody.")
+    max_priority: int
+    time_limit_s: int | None = Field(description="How long a job may run there; null: no end.")
+    quota: Quota
+    free: Quota = Field(description="What is left of the quota.")
+
+
+class Queue(Answer):
+    paused: str | None = Field(description="Why no job starts; null while jobs start.")
+    waiting: int
+    running: int
 
 
 class Machine(Answer):
@@ -464,6 +495,8 @@ class Machine(Answer):
     free: FreeMachine
     gpu_reason: str | None = Field(description="Why there is no GPU; null where there is one.")
     host_ip: str
+    virtual_clusters: list[VirtualCluster] = []
+    queue: Queue | None = None
 
 
 # --- search --------------------------------------------------------------------------------------

@@ -185,6 +185,13 @@ def test_what_is_written_in_the_job_is_in_the_spec(resolved):
     assert role.resources.shm_mb == 32 and role.image.uri == "debian:12"
 
 
+def test_what_the_queue_asks_is_in_the_spec(resolved):
+    spec = resolved(job() + "priority: -5\ntimeLimitMinutes: 90\ngpuType: A100\n")
+    assert (spec.priority, spec.time_limit_s, spec.gpu_type) == (-5, 5400, "A100")
+    spec = resolved(job())
+    assert (spec.priority, spec.time_limit_s, spec.gpu_type) == (0, None, "")
+
+
 def test_an_inline_prerequisite_reads_files_beside_its_job(catalog, role_of):
     entry = catalog.get("job/numbers")
     item, = role_of(entry.text, entry=entry).data
