@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from typing import Callable, Container, Iterator, Mapping, Sequence
 
 from registry.component_rules import TYPES
-from registry.source import component_type
+from registry.source import component_type, is_readme
 
 LATEST_TIME_S = 253_402_300_799
 SUBMODULE = 0o160000
+MAX_PATH = 4096
 Side = tuple[int, bytes]  # mode and id
 TreeEntries = Mapping[bytes, Side]
 NOTHING: Side = (0, b"")
 ReadTree = Callable[[bytes | None], TreeEntries]  # None: an empty one
+Pick = Callable[[str, Side], Side]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,9 +181,34 @@ def standing(read: ReadTree, tree: bytes, before: bytes | None,
                        before=_blob(olds[0]) if olds else None)
 
 
+def _file(path: str, side: Side) -> Side:
+    """A component file, or a link where one or a folder of them would be; else NOTHING."""
+    kind = stat.S_IFMT(side[0])
+    is_wanted = component_type(path) is not None and kind in (stat.S_IFREG, stat.S_IFLNK)
+    is_folder_link = kind == stat.S_IFLNK and path.rpartition("/")[2] in TYPES
+    return (kind, side[1]) if is_wanted or is_folder_link else NOTHING
+
+
+def _read_file(path: str, side: Side) -> Side:
+    """A file whose text is read: of a component, or a README beside one; else NOTHING."""
+    is_wanted = stat.S_ISREG(side[0]) and (component_type(path) is not None or is_readme(path))
+    return (stat.S_IFREG, side[1]) if is_wanted else NOTHING
+
+
+def read_blobs(read: ReadTree, commit: Commit, parents: Sequence[Commit],
+               prefix: str) -> Iterator[str]:
+    """The files below `prefix` whose text is read and that some parent has otherwise, as blobs."""
+    tree, *befores = [folder_at(read, each.tree, prefix) for each in (commit, *parents)]
+    for _, now, _ in changed_files(read, tree, befores, prefix, _read_file):
+        if now != NOTHING:
+            yield now[1].decode()
+
+
 def changed_files(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | None],
-                  prefix: str) -> Iterator[tuple[str, Side, list[Side]]]:
+                  prefix: str, file: Pick = _file) -> Iterator[tuple[str, Side, list[Side]]]:
     """Path, entry and entries before of the component files that some tree before has otherwise.
+
+    `file` says which entry counts as one. No system has a file of more than 4096 bytes' path.
     """
     todo = [(prefix, tree, list(befores))]
     while todo:
@@ -190,19 +217,11 @@ def changed_files(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | 
             text = name.decode("utf-8", "backslashreplace")
             path = f"{folder}/{text}" if folder else text
             first, *rest = [id if stat.S_ISDIR(mode) else None for mode, id in sides]
-            if first or any(rest):
+            if (first or any(rest)) and len(path) <= MAX_PATH:
                 todo.append((path, first, rest))
-            file, *others = [_file(path, side) for side in sides]
-            if any(other != file for other in others) or (not olds and file != NOTHING):
-                yield path, file, others
-
-
-def _file(path: str, side: Side) -> Side:
-    """A component file, or a link where one or a folder of them would be; else NOTHING."""
-    kind = stat.S_IFMT(side[0])
-    is_wanted = component_type(path) is not None and kind in (stat.S_IFREG, stat.S_IFLNK)
-    is_folder_link = kind == stat.S_IFLNK and path.rpartition("/")[2] in TYPES
-    return (kind, side[1]) if is_wanted or is_folder_link else NOTHING
+            now, *others = [file(path, side) for side in sides]
+            if any(other != now for other in others) or (not olds and now != NOTHING):
+                yield path, now, others
 
 
 def _blob(side: Side) -> str | None:

@@ -72,11 +72,30 @@ def tree_reader(repo: Repo) -> ReadTree:
         kind, content = repo.object_store.get_raw(ObjectID(tree))
         if kind != Tree.type_num:
             raise ValueError(f"{tree.decode()} is no tree")
-        return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)}
+        return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)
+                if is_file_name(name)}
     return read
+
+
+def is_file_name(name: bytes) -> bool:
+    """Whether git would check it out; a tree may name what leads elsewhere."""
+    return bool(name) and b"/" not in name and name.lower() not in (b".", b"..", b".git")
 
 
 def entry_of(repo: Repo, commit: str, path: str) -> tuple[int, str]:
     """Mode and id of what stands at `path` in a commit; raises NotFoundError for the commit."""
     mode, id = entry_at(tree_reader(repo), commit_of(repo, commit).tree, path)
     return mode, id.decode()
+
+
+def spread(repo: Repo, head: ObjectID | None, most: int) -> list[str]:
+    """First parents of `head` from it on, the gaps between them ever wider."""
+    found: list[str] = []
+    commit = find_commit(repo, head.decode()) if head else None
+    distance = 0
+    while commit and len(found) < most:
+        if distance & (distance - 1) == 0:
+            found.append(commit.id)
+        distance += 1
+        commit = find_commit(repo, commit.parents[0]) if commit.parents else None
+    return found

@@ -1,9 +1,10 @@
 """Packs of a store: written out, taken in, written anew without one object. Uses dulwich."""
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
-from typing import BinaryIO, Callable, Container
+from typing import BinaryIO, Callable, Container, Iterator
 
 from dulwich.objects import ObjectID
 from dulwich.pack import Pack, generate_unpacked_objects, write_pack_data
@@ -21,10 +22,21 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
     return len(ids)
 
 
-def take_pack(repo: Repo, pack: BinaryIO) -> None:
-    stream, commit, _ = repo.object_store.add_pack()
-    shutil.copyfileobj(pack, stream)
+@contextlib.contextmanager
+def receive_pack(repo: Repo) -> Iterator[BinaryIO]:
+    """A file to write a pack to, which is taken in at the end unless an error is raised."""
+    stream, commit, abort = repo.object_store.add_pack()
+    try:
+        yield stream
+    except BaseException:
+        abort()
+        raise
     commit()
+
+
+def take_pack(repo: Repo, pack: BinaryIO) -> None:
+    with receive_pack(repo) as stream:
+        shutil.copyfileobj(pack, stream)
 
 
 def pack_without(repo: Repo, pack: Pack, id: ObjectID) -> None:

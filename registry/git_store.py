@@ -7,20 +7,26 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import BinaryIO, Callable, Collection, Container, Iterator, Sequence
+from typing import BinaryIO, Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from dulwich import errors as git_errors
 from dulwich.objects import Blob
 from dulwich.objects import Commit as GitCommit
-from dulwich.objects import ObjectID
+from dulwich.objects import ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from registry.commits import Fetched, Packed, entry_at, standing
 from registry.errors import NotFoundError
-from registry.git_objects import blob_of, commit_of, entry_of, guarded, tree_reader
+from registry.git_objects import blob_of, commit_of, entry_of, guarded, spread, tree_reader
 from registry.git_origin import default_head, keep_tags, refuse_sha256, tags_of, take_over
-from registry.git_packs import pack_without, remove_leftovers, take_pack, write_pack
+from registry.git_packs import (
+    pack_without,
+    receive_pack,
+    remove_leftovers,
+    take_pack,
+    write_pack,
+)
 from registry.git_snapshot import new_commit, tree_with, write_tree
 from registry.reader import Reader
 from registry.source import FolderFile
@@ -124,7 +130,48 @@ class GitStore:
             return Packed(head=head.decode() if head else None, objects=count,
                           shallow=tuple(sorted(id.decode() for id in repo.get_shallow())))
 
+    def lacks(self, ids: Iterable[str]) -> set[str]:
+        """Those of these objects that are not here."""
+        if not self.path.exists():
+            return set(ids)
+        with self._open() as repo:
+            return {id for id in ids if ObjectID(id.encode()) not in repo.object_store}
+
+    def line(self, most: int) -> list[str]:
+        """Commits of the branch, its newest first, then ever further apart: what is had already."""
+        if not self.path.exists():
+            return []
+        with self._open() as repo:
+            return spread(repo, repo.refs.follow(BRANCH)[1], most)
+
+    def size_bytes(self) -> int:
+        """How much room it takes on the disk."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
     # --- writing ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def receiving(self) -> Iterator[BinaryIO]:
+        """Take in the pack that is written, all of it at once; nothing where an error is raised."""
+        with self._open_to_write() as repo, receive_pack(repo) as stream:
+            yield stream
+
+    def point(self, head: str, tags: Mapping[str, str]) -> None:
+        """Note where the branch and the tags of the origin are; both are here."""
+        with self._open_to_write() as repo:
+            if repo.refs.read_ref(BRANCH) != head.encode():
+                repo.refs[BRANCH] = ObjectID(head.encode())
+            keep_tags(repo, {name: ObjectID(id.encode()) for name, id in tags.items()})
+
+    def commit_nothing(self, before: str) -> str:
+        """A commit on top of another that has no file at all; it follows from the other alone."""
+        with self._open_to_write() as repo:
+            tree = Tree()
+            commit = new_commit(tree.id, repo[ObjectID(before.encode())], 0)
+            commit.message = b"The repository holds nothing any more\n"
+            repo.object_store.add_object(tree)
+            repo.object_store.add_object(commit)
+            return commit.id.decode()
 
     def take_pack(self, pack: BinaryIO, packed: Packed) -> None:
         """Hold all that `write_pack` wrote; raises RegistryError for what is no such pack."""

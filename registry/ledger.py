@@ -78,6 +78,12 @@ class Ledger:
                     for type, name in sorted(keys)])
         return _written(changed, before)
 
+    def present(self, source_id: int) -> set[int]:
+        """The rows of the versions whose component the source still has."""
+        with self._engine.connect() as connection:
+            return set(connection.scalars(sa.select(versions.c.id).where(
+                versions.c.source_id == source_id, versions.c.is_present)))
+
     def touch(self, source: Source) -> None:
         """Note a sync that found nothing new; raises NotFoundError if the source is gone."""
         with self._engine.begin() as connection:

@@ -11,15 +11,24 @@ from registry.commits import (
     Commit,
     ReadTree,
     Standing,
+    TreeEntries,
     changes,
     entry_at,
     folder_at,
     mainline_first,
+    read_blobs,
     standing,
 )
+from registry.errors import ComponentError, NotFoundError, Problem, RegistryError
 from registry.source import component_type
+from registry.yaml_nodes import MAX_BYTES
 
 MAX_README_BYTES = 64 << 10
+MAX_FOLDERS_READ = 5_000_000
+TOO_LARGE = Problem(
+    line=1, column=1,
+    message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
+            "fetched. Keep data in files of their own.")
 
 
 class Reader:
@@ -27,14 +36,27 @@ class Reader:
 
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
                  blob: Callable[[str], bytes]) -> None:
-        self._tree = tree
+        self._tree = _limited(tree)
         self.commit = lru_cache(maxsize=1024)(commit)
-        self.blob = blob
+        self._blob = blob
+
+    def blob(self, id: str) -> bytes:
+        """What a file holds; raises ComponentError for one that was too large to be fetched."""
+        try:
+            return self._blob(id)
+        except NotFoundError as error:
+            raise ComponentError(TOO_LARGE.message, [TOO_LARGE]) from error
 
     def blob_at(self, commit: str, path: str) -> str | None:
         """The id of the file at `path`; None where there is none."""
         mode, id = entry_at(self._tree, self.commit(commit).tree, path)
         return id.decode() if stat.S_ISREG(mode) else None
+
+    def is_commit(self, id: str) -> bool:
+        try:
+            return bool(self.commit(id))
+        except NotFoundError:
+            return False
 
     def is_folder(self, commit: str, path: str) -> bool:
         return folder_at(self._tree, self.commit(commit).tree, path) is not None
@@ -56,6 +78,16 @@ class Reader:
             parents = [self.commit(parent) for parent in commit.parents]
             for prefix in prefixes:
                 yield from changes(self._tree, commit, parents, prefix)
+
+    def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> set[str]:
+        """Every blob that these commits brought and whose text may be read one day."""
+        return {blob for commit in commits for prefix in prefixes for blob in read_blobs(
+            self._tree, commit, [self.commit(parent) for parent in commit.parents], prefix)}
+
+    def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> set[str]:
+        """The same of all that stands at one commit."""
+        alone = self.commit(commit).among(())
+        return {blob for prefix in prefixes for blob in read_blobs(self._tree, alone, [], prefix)}
 
     def standing(self, head: str, before: str | None,
                  prefixes: Sequence[str]) -> list[Standing]:
@@ -83,12 +115,34 @@ class Reader:
         for place in places:
             blob = self.blob_at(commit, f"{folder}/{place}" if folder else place)
             if blob:
-                text = self.blob(blob)[:MAX_README_BYTES].decode("utf-8-sig", "replace")
+                text = self._readme(blob)[:MAX_README_BYTES].decode("utf-8-sig", "replace")
                 return text.replace("\0", "\ufffd").removesuffix("\ufffd")
         return ""
+
+    def _readme(self, blob: str) -> bytes:
+        try:
+            return self._blob(blob)
+        except NotFoundError:
+            return b""  # too large to be fetched
 
     def _component_files(self, commit: str, folder: str) -> list[str]:
         tree = folder_at(self._tree, self.commit(commit).tree, folder)
         names = [name.decode("utf-8", "backslashreplace") for name, (mode, _) in
                  self._tree(tree).items() if stat.S_ISREG(mode)]
         return [name for name in names if component_type(f"{folder}/{name}")]
+
+
+def _limited(read: ReadTree) -> ReadTree:
+    """Folders may hold the same folder many times, so that few bytes look like billions."""
+    spent = 0
+
+    def limited(tree: bytes | None) -> TreeEntries:
+        nonlocal spent
+        entries = read(tree)
+        spent += 1 + len(entries) // 64
+        if spent > MAX_FOLDERS_READ:
+            raise RegistryError(
+                f"There are more than {MAX_FOLDERS_READ} folders to look through. Name the folders "
+                "that hold components as sub-paths of the source.")
+        return entries
+    return limited

@@ -47,7 +47,8 @@ def _copy_settings(engine: sa.Engine, aside: sa.Engine) -> None:
     with engine.connect() as connection, aside.begin() as copy:
         rows = [dict(row._mapping) for row in connection.execute(sa.select(sources))]
         for row in rows:
-            copy.execute(sources.insert().values({**row, "owner_id": None, "head": None}))
+            copy.execute(sources.insert().values(
+                {**row, "owner_id": None, "sponsor_id": None, "head": None}))
         for table in (marks, purges):
             for found in connection.execute(sa.select(table)):
                 copy.execute(table.insert().values({**found._mapping, "user_id": None}))

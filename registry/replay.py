@@ -13,16 +13,22 @@ from registry.journal import Cursor, Journal, Read
 from registry.ledger import Ledger, Written
 from registry.reader import Reader
 from registry.reference import number_of
-from registry.source import Source, folders
+from registry.source import GITHUB, Source, folders
 from registry.versions import FileProblem, Tag
+
+MAX_GONE, MAX_GONE_PART = 10, 0.2  # more at once waits for the owner's word
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """What following a source changed; `problems` counts the invalid files at its head."""
+    """What following a source changed; `problems` counts the invalid files at its head.
+
+    `held`: so many versions would have been withdrawn that nothing was changed.
+    """
 
     written: Written
     problems: int
+    held: int = 0
 
 
 class Replay:
@@ -61,13 +67,26 @@ class Replay:
                 known = set(cursor.known)
                 history = self._ledger.load(self._source.id, files)
                 new = files.new_commits(read.head, known)
-                if not _goes_on(new, cursor.read, read) or _looks_back(read, known, cursor.read):
-                    self._journal.keep(cursor.read)
                 _take(history, files, read, new, cursor.read.head, known, self._source)
+            held = self._held(history, read.head)
+            if held:
+                return Replayed(written=Written(), problems=self._source.problems, held=held)
+            if cursor and (not _goes_on(new, cursor.read, read)
+                           or _looks_back(read, known, cursor.read)):
+                self._journal.keep(cursor.read)
             _tell_missing(history, files, self._source, read)
             written = self._ledger.save(self._source, history, read.head, len(known) + len(new))
         self._move(read, new, len(known))
         return Replayed(written=written, problems=len(history.problems))
+
+    def _held(self, history: History, head: str) -> int:
+        """How many versions this head takes away, where that is too many to go unasked."""
+        if self._source.kind != GITHUB or head == self._source.confirmed_head:
+            return 0
+        present = self._ledger.present(self._source.id)
+        gone = sum(version.id in present and not version.is_present
+                   for version in history.versions)
+        return gone if gone > MAX_GONE and gone > MAX_GONE_PART * len(present) else 0
 
     def repeat(self) -> None:
         """Write everything down that the journal holds, as if it were read for the first time."""

@@ -100,6 +100,14 @@ def component_type(path: str) -> str | None:
     return folder if folder in TYPES else OPENPAI_FOLDERS.get(folder)
 
 
+def is_readme(path: str) -> bool:
+    """Whether a component beside the file may take it for its README; see `Reader.readme`."""
+    folder, _, name = path.rpartition("/")
+    above = folder.rpartition("/")[0]
+    return name.endswith(".md") and component_type(f"{folder}/x.yaml") is not None or (
+        name == "README.md" and component_type(f"{above}/x.yaml") is not None)
+
+
 def folders(prefix: str, sub_paths: Sequence[str]) -> list[str]:
     """Where in the repository components are looked for: everywhere is the empty path."""
     return [f"{prefix}/{path}" if prefix else path for path in sub_paths] or [prefix]

@@ -6,7 +6,6 @@ import logging
 import signal
 import threading
 import time
-from dataclasses import dataclass
 from typing import Collection, Sequence
 
 import sqlalchemy as sa
@@ -18,53 +17,37 @@ from registry.config import Settings
 from registry.dump import DumpClock, Dumps
 from registry.errors import DatabaseUnavailableError, NotFoundError, RegistryError
 from registry.git_store import GitStore
+from registry.github_sync import GitHubSync
 from registry.ledger import Ledger
 from registry.outbox import Outbox
 from registry.replay import Replay
 from registry.search import SearchIndex
-from registry.source import FolderFile, Source, find_place, folder_files, in_folder_of_type
+from registry.source import (
+    GITHUB,
+    LOCAL,
+    FolderFile,
+    Source,
+    find_place,
+    folder_files,
+    in_folder_of_type,
+)
 from registry.sources import Sources
+from registry.sync_report import SyncReport
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
 AWAY_S = 2.0  # between two looks for a database that is away
-MAX_NAMED = 5
 SETTLED_NS = 2_000_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class SyncReport:
-    """What the sync of one source did.
-
-    `head` None: the source has no commit yet. `new` and `removed` name versions and components;
-    `problems` counts the invalid files at the head. `error` None: it went well.
-    """
-
-    source: str
-    head: str | None
-    new: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    problems: int = 0
-    error: str | None = None
-
-    def __str__(self) -> str:
-        if self.error:
-            return f"{self.source}: {self.error}"
-        parts = [f"{self.source}: at {self.head[:12] if self.head else 'no commit yet'}"]
-        parts += [f"{len(names)} {what} ({_few(names)})"
-                  for what, names in (("new", self.new), ("gone", self.removed)) if names]
-        return ", ".join([*parts, f"invalid files: {self.problems}"])
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join([*names[:MAX_NAMED], *(["…"] if len(names) > MAX_NAMED else [])])
 
 
 class Sync:
     """The only writer of versions, stores and the index; run it in one process at a time."""
 
-    def __init__(self, engine: sa.Engine, catalog: Catalog, index: SearchIndex) -> None:
+    def __init__(self, engine: sa.Engine, catalog: Catalog, index: SearchIndex,
+                 github: GitHubSync | None = None) -> None:
+        """`github` None: sources on GitHub are left as they are."""
         self._catalog = catalog
+        self._github = github
         self._sources = Sources(engine)
         self._ledger = Ledger(engine)
         self._outbox = Outbox(engine, index)
@@ -74,11 +57,28 @@ class Sync:
     def run_once(self, names: Collection[str] | None = None) -> list[SyncReport]:
         """Sync the named sources, None: all of them, then the index. Nothing of a source raises."""
         sources = self._sources.all()
-        reports = [self._sync(source) for source in sources
-                   if names is None or source.name in names]
-        self._catalog.remove_stores_but({source.id for source in sources})
-        self.index()
+        chosen = [each for each in sources if names is None or each.name in names]
+        reports = [self._sync(source) for source in chosen if source.kind == LOCAL]
+        if self._github:
+            reports += self._github.run(source for source in chosen if source.kind == GITHUB)
+        self._finish(sources)
         return reports
+
+    def step(self, is_turn: bool) -> None:
+        """Do what there is to do now, and wait for nobody; `is_turn`: of the local sources.
+
+        That is also to take out what was removed, and to mend a deleted index.
+        """
+        sources, wanted = self._sources.all(), set(self._sources.requested())
+        chosen = [each for each in sources if each.kind == LOCAL and (
+            is_turn or each.name in wanted)]
+        for source in chosen:
+            self._sync(source)
+        is_news = bool(chosen)
+        if self._github:
+            is_news |= self._github.step(sources)
+        if is_news or is_turn or not (self._outbox.is_empty() and self._index.is_sound()):
+            self._finish(sources)
 
     def run_requested(self) -> list[SyncReport]:
         """Sync what someone asked for, take out what was removed, mend a deleted index."""
@@ -86,6 +86,11 @@ class Sync:
         if not names and self._outbox.is_empty() and self._index.is_sound():
             return []
         return self.run_once(names)
+
+    def _finish(self, sources: Sequence[Source]) -> None:
+        running = self._github.running if self._github else set()
+        self._catalog.remove_stores_but({source.id for source in sources} | running)
+        self.index()
 
     def index(self) -> None:
         """Bring the index to the catalog; make it anew where it is missing or not whole."""
@@ -156,7 +161,8 @@ def main(settings: Settings) -> None:
         signal.signal(number, lambda *_: stop.set())
     engine = db.create_engine(settings.database_url)
     catalog = Catalog(engine, settings.git_dir)
-    sync = Sync(engine, catalog, SearchIndex(settings.search_dir))
+    sync = Sync(engine, catalog, SearchIndex(settings.search_dir),
+                GitHubSync(engine, catalog, settings))
     with lock.alone(settings.home / "sync.lock", stop):
         log.info("Syncing every %g s.", settings.sync_interval_s)
         _loop(sync, DumpClock(Dumps(engine, catalog, settings.home), settings.dump_interval_h),
@@ -168,12 +174,12 @@ def _loop(sync: Sync, clock: DumpClock, interval_s: float, stop: threading.Event
     due = 0.0
     while not stop.is_set():
         try:
-            if time.monotonic() >= due:
+            is_turn = time.monotonic() >= due
+            if is_turn:
                 due = time.monotonic() + interval_s
-                sync.run_once()
+            sync.step(is_turn)
+            if is_turn:
                 clock.look()
-            else:
-                sync.run_requested()
         except DatabaseUnavailableError as error:
             log.error("%s (%s)", error, error.__cause__)
             stop.wait(AWAY_S)

@@ -1,0 +1,69 @@
+"""Looks at repositories on GitHub, several at once: a slow one holds up no other."""
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Callable
+
+import requests
+
+from registry.look import Sight
+from registry.source import Source
+
+AT_ONCE = 8
+Look = Callable[[requests.Session, Source], Sight]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """A look that is over: what it saw, or what went wrong."""
+
+    source: Source
+    sight: Sight | None = None
+    error: Exception | None = None
+
+
+class Fetches:
+    """Hands sources to threads that end with the process; one thread may call it."""
+
+    def __init__(self, look: Look, at_once: int = AT_ONCE) -> None:
+        self._look = look
+        self._at_once = at_once
+        self._todo: queue.SimpleQueue[Source] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Looked] = queue.SimpleQueue()
+        self._threads = 0
+        self.running: set[int] = set()
+
+    def start(self, source: Source) -> None:
+        """Look at a source, unless a look at it is under way."""
+        if source.id in self.running:
+            return
+        self.running.add(source.id)
+        if self._threads < min(self._at_once, len(self.running)):
+            self._threads += 1
+            threading.Thread(target=self._work, daemon=True).start()
+        self._todo.put(source)
+
+    def finished(self, wait_s: float | None) -> list[Looked]:
+        """Looks that are over; waits for the first, None: as long as that takes."""
+        found: list[Looked] = []
+        while self.running:
+            try:
+                looked = self._done.get(timeout=wait_s) if not found else self._done.get_nowait()
+            except queue.Empty:
+                break
+            self.running.discard(looked.source.id)
+            found.append(looked)
+        return found
+
+    def _work(self) -> None:
+        with requests.Session() as session:
+            while True:
+                self._done.put(self._once(session, self._todo.get()))
+
+    def _once(self, session: requests.Session, source: Source) -> Looked:
+        try:
+            return Looked(source=source, sight=self._look(session, source))
+        except Exception as error:
+            return Looked(source=source, error=error)

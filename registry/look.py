@@ -1,0 +1,260 @@
+"""One look at a repository on GitHub: by whose token, is it still the same one, what is new."""
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Collection, Protocol
+
+import requests
+
+from registry.commits import Fetched
+from registry.config import Secret
+from registry.errors import RegistryError
+from registry.git_store import GitStore
+from registry.git_wire import Refs
+from registry.github_errors import Code, GitHubError
+from registry.github_records import RepositoryInfo
+from registry.remote import Reason, RemoteError
+from registry.source import Source
+from registry.upstream import Tell, Upstream, Way
+from registry.upstream_rows import (
+    BLOCKED,
+    EMPTY,
+    FORBIDDEN,
+    GONE,
+    OK,
+    REPLACED,
+    UpstreamRows,
+    now,
+)
+
+MOST_S = 600.0  # for one look, the first one at a large repository included
+PROOF_S = 240.0  # how long it counts that anybody could read a repository
+SAME_S = 600.0  # how long it counts that a name still was the repository's own
+_OF_TOKEN = (Code.TOKEN_DEAD, Code.NO_TOKEN, Code.KEY_LOST, Code.SCOPE_MISSING, Code.SSO_REQUIRED,
+             Code.ORG_POLICY, Code.FORBIDDEN)
+
+
+class UpstreamError(RegistryError):
+    """The repository cannot be read; `state` is what that says about it, None: nothing."""
+
+    def __init__(self, state: str | None, message: str, wait_s: int | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+        self.wait_s = wait_s
+
+
+class Access(Protocol):
+    """GitHub's API, and the tokens of those who let theirs be used for background syncs."""
+
+    def token_of(self, user_id: int) -> Secret | None:
+        """None: the user has none, or it does not work any more."""
+
+    def repository(self, key: int | str, user_id: int | None) -> RepositoryInfo:
+        """By number or name, as that user sees it, None: as anybody. Raises GitHubError."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What a look saw. `fetched` is here already, None: there is nothing to follow.
+
+    `problem` is what the source's readers are told; None: all is well.
+    """
+
+    source: Source
+    head: str | None
+    fetched: Fetched | None
+    state: str = OK
+    problem: str | None = None
+
+
+class Looker:
+    """Looks at one source after the other, in several threads at once; no two at the same one."""
+
+    def __init__(self, url: str, access: Access, rows: UpstreamRows) -> None:
+        self._url = url
+        self._access = access
+        self._rows = rows
+        self._public_until: dict[int, float] = {}
+        self._same_until: dict[int, float] = {}
+        self._signed: set[int] = set()  # public, but on a server that shows nothing to strangers
+
+    def look(self, session: requests.Session, source: Source, store: GitStore,
+             without: Collection[str], tell: Tell) -> Sight:
+        """Raises UpstreamError, RemoteError and other RegistryErrors; then nothing has changed."""
+        visit = _Visit(session, source, store, time.monotonic() + MOST_S, tell)
+        try:
+            if source.upstream_state != OK:
+                self._find(visit)
+            return self._see(visit, without)
+        except UpstreamError as error:
+            if error.state in (GONE, REPLACED):
+                return visit.nothing(error.state, error.message)
+            raise
+
+    def _see(self, visit: _Visit, without: Collection[str]) -> Sight:
+        way, refs = self._reach_again(visit)
+        if refs.head is None:
+            if visit.store.head():
+                self._find(visit)
+            return visit.nothing(EMPTY, _empty(visit.source))
+        if refs.head == visit.source.head == visit.store.head() and \
+                visit.source.tag_prefix is None:
+            return visit.sight(refs, Fetched(head=refs.head))
+        if refs.head != visit.store.head() and not self._is_same(visit.source):
+            name = visit.source.location
+            self._find(visit)
+            if name != visit.source.location:
+                way, refs = self._reach_again(visit)
+        upstream = visit.upstream()
+        if not upstream.bring_history(way, refs):
+            self._find(visit)
+        return visit.sight(refs, upstream.bring_content(way, refs, without))
+
+    # --- reaching it ----------------------------------------------------------------------------
+
+    def _reach_again(self, visit: _Visit) -> tuple[Way, Refs]:
+        """Where it cannot be read, ask what became of it, and try once more."""
+        try:
+            return self._reach(visit)
+        except RemoteError as error:
+            if error.reason not in (Reason.MOVED, Reason.ABSENT, Reason.REFUSED):
+                raise _as_upstream(error) from error
+            before = visit.source
+            self._find(visit)
+            if visit.source == before:
+                if before.is_private or self._token(before) is None:
+                    raise UpstreamError(FORBIDDEN, _unread(before)) from error
+                self._signed.add(before.id)
+        try:
+            return self._reach(visit)
+        except RemoteError as error:
+            raise _as_upstream(error) from error
+
+    def _reach(self, visit: _Visit) -> tuple[Way, Refs]:
+        """As anybody now and then, to know that it is public still; else by the sponsor's token."""
+        source, token = visit.source, self._token(visit.source)
+        if source.is_private or source.id in self._signed:
+            if token is None:
+                raise UpstreamError(FORBIDDEN, _without_token(source))
+            return visit.refs(self._url, token)
+        is_proved = self._public_until.get(source.id, 0.0) > time.monotonic()
+        if token and is_proved and source.sync_requested_at is None:
+            try:
+                return visit.refs(self._url, token)
+            except RemoteError as error:
+                if error.reason is not Reason.REFUSED:
+                    raise
+        try:
+            found = visit.refs(self._url, None)
+        except RemoteError as error:
+            if error.reason is not Reason.LATER or token is None:
+                raise
+            if not self._is_same(source):
+                self._find(visit)
+            return visit.refs(self._url, token)
+        self._public_until[source.id] = time.monotonic() + PROOF_S
+        return found
+
+    def _token(self, source: Source) -> Secret | None:
+        return self._access.token_of(source.sponsor_id) if source.sponsor_id else None
+
+    # --- which one it is ------------------------------------------------------------------------
+
+    def _is_same(self, source: Source) -> bool:
+        """Whether it was asked not long ago; whoever added it was asked as well."""
+        is_new = now() - source.created_at < timedelta(seconds=SAME_S)
+        return is_new and source.head is None or \
+            self._same_until.get(source.id, 0.0) > time.monotonic()
+
+    def _find(self, visit: _Visit) -> None:
+        """What the repository is called and who may see it, written down before anything else."""
+        source, info = visit.source, self._describe(visit.source)
+        self._same_until[source.id] = time.monotonic() + SAME_S
+        if info.is_private:
+            self._public_until.pop(source.id, None)
+        if (info.full_name, info.is_private) == (source.location, source.is_private):
+            return
+        self._rows.place(source, info.full_name, info.is_private)
+        visit.source = replace(source, location=info.full_name, is_private=info.is_private)
+
+    def _describe(self, source: Source) -> RepositoryInfo:
+        assert source.repo_id is not None, "a source on GitHub has the repository's number"
+        user_id = source.sponsor_id if self._token(source) else None
+        try:
+            return self._access.repository(source.repo_id, user_id)
+        except GitHubError as error:
+            if error.code in _OF_TOKEN and user_id and not source.is_private:
+                return self._describe(replace(source, sponsor_id=None))
+            if error.code is Code.GONE:
+                raise self._gone(source, user_id) from error
+            if error.code in _OF_TOKEN:
+                raise UpstreamError(FORBIDDEN, f"{_unread(source)} {error.message}") from error
+            raise UpstreamError(BLOCKED if error.code is Code.BLOCKED else None,
+                                error.message) from error
+
+    def _gone(self, source: Source, user_id: int | None) -> UpstreamError:
+        if source.is_private:
+            return UpstreamError(FORBIDDEN, _unread(source))
+        try:
+            other = self._access.repository(source.location, user_id)
+        except GitHubError:
+            return UpstreamError(GONE, (
+                f"{source.location} is not on GitHub any more, or not for everybody. What was "
+                "known of it keeps serving. Remove the source if it will not come back."))
+        if other.id == source.repo_id:
+            return UpstreamError(None, "GitHub contradicts itself. It is asked again later.")
+        return UpstreamError(REPLACED, (
+            f"The repository was deleted, and {source.location} is another one now, made by who "
+            "knows whom. Nothing is read from it. If you trust it, remove this source and add "
+            "it anew."))
+
+
+@dataclass(kw_only=False)
+class _Visit:
+    """One look while it lasts; `source` changes with what is found out about it."""
+
+    session: requests.Session
+    source: Source
+    store: GitStore
+    give_up_at: float
+    tell: Tell
+
+    def refs(self, url: str, token: Secret | None) -> tuple[Way, Refs]:
+        way = Way(session=self.session, url=url, name=self.source.location, token=token,
+                  give_up_at=self.give_up_at)
+        return way, self.upstream().refs(way)
+
+    def upstream(self) -> Upstream:
+        return Upstream(self.source, self.store, self.tell)
+
+    def sight(self, refs: Refs, fetched: Fetched) -> Sight:
+        return Sight(source=self.source, head=refs.head, fetched=fetched)
+
+    def nothing(self, state: str, problem: str) -> Sight:
+        """It holds nothing now, which is a state like any other: that of an empty commit."""
+        before = self.store.head()
+        fetched = Fetched(head=self.store.commit_nothing(before)) if before else None
+        return Sight(source=self.source, head=None, fetched=fetched, state=state, problem=problem)
+
+
+def _as_upstream(error: RemoteError) -> UpstreamError:
+    state = {Reason.BLOCKED: BLOCKED, Reason.REFUSED: FORBIDDEN}.get(error.reason)
+    return UpstreamError(state, error.message, error.wait_s)
+
+
+def _unread(source: Source) -> str:
+    return (f"{source.location} cannot be read any more: it was deleted, or the token that syncs "
+            "it may not read it. What was known of it stays for those who may see it.")
+
+
+def _without_token(source: Source) -> str:
+    return (f"Nobody's token may be used to sync {source.location}: who agreed to that has "
+            "disconnected GitHub, or the token ended. Connect GitHub again on the page Settings, "
+            "or have somebody who can read the repository add it.")
+
+
+def _empty(source: Source) -> str:
+    return f"{source.location} has no branch {source.branch} now." if source.branch else \
+        f"{source.location} is empty: it has no commit on its default branch."

@@ -1,0 +1,157 @@
+"""Packs from elsewhere: every size in one is checked before anything is unpacked. Pure."""
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Callable, Iterator
+
+from registry.git_wire import TooMuchError, WireError
+
+COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
+MAX_COMMIT_BYTES = 1 << 20
+WINDOW_BYTES = 4096
+_TRAILER_BYTES = 20
+_DELTA_HEAD_BYTES = 20  # two numbers of up to ten bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much a pack may hold: objects, bytes of one file, and bytes of all when unpacked.
+
+    `tree_bytes` bounds one folder's list of names.
+    """
+
+    objects: int
+    blob_bytes: int
+    unpacked_bytes: int
+    tree_bytes: int = 16 << 20
+
+
+class TooLargeError(TooMuchError):
+    """One object of the pack is larger than any that is taken."""
+
+
+def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits: Limits) -> int:
+    """Hand a pack on to `write` as it comes; returns how many objects it holds.
+
+    Nothing is held but a few kilobytes, and of no object more is inflated than it says. Raises
+    WireError for what is no pack, TooMuchError or TooLargeError as soon as a limit is passed.
+    """
+    pack = _Input(chunks, write)
+    head = pack.take(12)
+    if head[:4] != b"PACK" or int.from_bytes(head[4:8], "big") != 2:
+        raise WireError("What came is no pack of Git.")
+    count = int.from_bytes(head[8:], "big")
+    if count > limits.objects:
+        raise TooMuchError(f"It has more than {limits.objects} objects.")
+    total = 0
+    for _ in range(count):
+        total += _object(pack, limits)
+        if total > limits.unpacked_bytes:
+            raise TooMuchError(f"It is more than {limits.unpacked_bytes >> 20} MiB unpacked.")
+    pack.take(_TRAILER_BYTES)
+    if not pack.is_over():
+        raise WireError("Something follows the pack.")
+    return count
+
+
+def _object(pack: _Input, limits: Limits) -> int:
+    """Pass over one object; returns how large it is, of a delta what it makes."""
+    kind, size = _kind_and_size(pack)
+    if kind not in (COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA):
+        raise WireError("What came is no pack of Git.")
+    largest = max(limits.tree_bytes, limits.blob_bytes)
+    allowed = {COMMIT: MAX_COMMIT_BYTES, TAG: MAX_COMMIT_BYTES, TREE: limits.tree_bytes,
+               BLOB: limits.blob_bytes}.get(kind, largest)
+    _check_size(size, allowed)
+    if kind == OFS_DELTA:
+        _varint(pack)
+    elif kind == REF_DELTA:
+        pack.take(20)
+    start = pack.inflate(size)
+    if kind not in (OFS_DELTA, REF_DELTA):
+        return size
+    _, rest = _number(start)
+    made, _ = _number(rest)
+    _check_size(made, largest)
+    return size + made
+
+
+def _check_size(size: int, allowed: int) -> None:
+    if size > allowed:
+        raise TooLargeError(f"An object in it has {size} bytes, more than {allowed}.")
+
+
+def _kind_and_size(pack: _Input) -> tuple[int, int]:
+    byte, = pack.take(1)
+    kind, size, shift = byte >> 4 & 7, byte & 15, 4
+    while byte & 0x80:
+        byte, = pack.take(1)
+        size |= (byte & 0x7f) << shift
+        shift += 7
+        if shift > 64:
+            raise WireError("What came is no pack of Git.")
+    return kind, size
+
+
+def _varint(pack: _Input) -> None:
+    for _ in range(10):
+        if not pack.take(1)[0] & 0x80:
+            return
+    raise WireError("What came is no pack of Git.")
+
+
+def _number(data: bytes) -> tuple[int, bytes]:
+    """A number at the start of a delta, and what follows."""
+    size = 0
+    for place, byte in enumerate(data[:10]):
+        size |= (byte & 0x7f) << 7 * place
+        if not byte & 0x80:
+            return size, data[place + 1:]
+    raise WireError("What came is no pack of Git.")
+
+
+class _Input:
+    """Bytes of a pack that are handed on as they come, and looked at."""
+
+    def __init__(self, chunks: Iterator[bytes], write: Callable[[bytes], object]) -> None:
+        self._chunks, self._write = chunks, write
+        self._buffer, self._at = b"", 0
+
+    def take(self, count: int) -> bytes:
+        while len(self._buffer) - self._at < count:
+            if not self._more():
+                raise WireError("The pack ended too early.")
+        self._at += count
+        return self._buffer[self._at - count:self._at]
+
+    def is_over(self) -> bool:
+        return self._at == len(self._buffer) and not self._more()
+
+    def inflate(self, size: int) -> bytes:
+        """Pass over what inflates to `size` bytes; returns the first few of them."""
+        inflater, start, seen = zlib.decompressobj(), b"", 0
+        window = min(max(size, 64), WINDOW_BYTES)
+        try:
+            while not inflater.eof:
+                if self._at == len(self._buffer) and not self._more():
+                    raise WireError("The pack ended too early.")
+                piece = self._buffer[self._at:self._at + window]
+                data = inflater.decompress(piece, size - seen + 1)
+                self._at += len(piece) - len(inflater.unused_data) - len(inflater.unconsumed_tail)
+                seen += len(data)
+                start += data[:_DELTA_HEAD_BYTES - len(start)]
+                if seen > size:
+                    raise WireError("An object of the pack is larger than it says.")
+        except zlib.error as error:
+            raise WireError(f"The pack is damaged ({error}).") from error
+        if seen != size:
+            raise WireError("An object of the pack is smaller than it says.")
+        return start
+
+    def _more(self) -> bool:
+        chunk = next(self._chunks, b"")
+        if chunk:
+            self._write(chunk)
+            self._buffer, self._at = self._buffer[self._at:] + chunk, 0
+        return bool(chunk)

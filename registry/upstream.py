@@ -1,0 +1,142 @@
+"""What a repository on GitHub has beyond its store: found out, and brought here over Git."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Collection, Iterator, Sequence
+
+import requests
+
+from registry.commits import Fetched
+from registry.config import Secret
+from registry.git_store import GitStore
+from registry.git_wire import Refs, TooMuchError, WireError
+from registry.journal import Journal
+from registry.pack_check import Limits
+from registry.remote import Patience, Remote
+from registry.source import Source, folders
+from registry.yaml_nodes import MAX_BYTES
+
+BATCH = 2_000
+MAX_HAVES = 64
+MAX_EXCHANGES = 300
+MAX_STORE_BYTES = 2 << 30
+MAX_PACK_BYTES = 512 << 20
+HISTORY = Limits(objects=4_000_000, blob_bytes=MAX_BYTES, unpacked_bytes=16 << 30)
+FILES = Limits(objects=BATCH, blob_bytes=MAX_BYTES, unpacked_bytes=2 << 30, tree_bytes=0)
+NO_BLOBS = "blob:none"
+Tell = Callable[[str, int, int], None]  # a stage, how much of it is done, and of how much
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How a repository is reached: at which server, under which name, with whose token."""
+
+    session: requests.Session
+    url: str
+    name: str
+    token: Secret | None
+    give_up_at: float
+
+    def remote(self, room_bytes: int = MAX_PACK_BYTES) -> Remote:
+        return Remote(self.session, self.url, self.name, self.token, Patience(
+            give_up_at=self.give_up_at, pack_bytes=max(0, min(room_bytes, MAX_PACK_BYTES))))
+
+
+class Upstream:
+    """One source's repository and its store. Raises RemoteError, WireError and RegistryError."""
+
+    def __init__(self, source: Source, store: GitStore, tell: Tell) -> None:
+        self._source = source
+        self._store = store
+        self._tell = tell
+        self._exchanges = 0
+
+    def refs(self, way: Way) -> Refs:
+        """Where the branch is now, and the tags: one exchange of a few hundred bytes."""
+        return way.remote().refs(self._source.branch, self._source.tag_prefix)
+
+    def bring_history(self, way: Way, refs: Refs) -> bool:
+        """Have all commits and folders of the branch here; whether it only grew."""
+        assert refs.head is not None, "there is a branch"
+        before = self._store.head()
+        missing = self._store.lacks({refs.head, *refs.tags.values()})
+        if missing:
+            self._tell("history", 0, 1)
+            self._take(way, sorted(missing), self._store.line(MAX_HAVES), HISTORY, NO_BLOBS)
+        if before is None or before == refs.head:
+            return True
+        with self._store.reading() as files:
+            return before in {commit.id for commit in files.new_commits(refs.head, ())}
+
+    def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
+        """Have every file here that a replay may read but those `without`; then it may begin."""
+        fetched = Fetched(head=refs.head, tags=self._commits_of(refs))
+        wanted = self._store.lacks(self._wanted(fetched)) - set(without)
+        self._bring_files(way, sorted(wanted))
+        self._store.point(refs.head or "", fetched.tags)
+        return fetched
+
+    def bring_files(self, way: Way, ids: Sequence[str], limits: Limits) -> None:
+        """Have these blobs here but those that pass a limit."""
+        self._bring_files(way, ids, limits)
+
+    def _commits_of(self, refs: Refs) -> dict[str, str]:
+        """The tags that name commits; one may name a folder or a file."""
+        with self._store.reading() as files:
+            return {name: id for name, id in refs.tags.items() if files.is_commit(id)}
+
+    def _wanted(self, fetched: Fetched) -> set[str]:
+        """The files that a replay may read: what new commits brought, and what new tags name."""
+        journal = Journal(self._store.path)
+        cursor = journal.cursor(self._source.head, self._store.shallow())
+        reads = [] if cursor else journal.reads()
+        prefixes = folders("", self._source.sub_paths)
+        known = set(cursor.known if cursor else ())
+        found: set[str] = set()
+        with self._store.reading() as files:
+            for head in [*(read.head for read in reads), fetched.head or ""]:
+                new = files.new_commits(head, known)
+                found |= files.read_blobs(new, prefixes)
+                known |= {commit.id for commit in new}
+            for commit in set(fetched.tags.values()) - known:
+                found |= files.all_read_blobs(commit, prefixes)
+        return found
+
+    def _bring_files(self, way: Way, ids: Sequence[str], limits: Limits = FILES) -> None:
+        done = 0
+        for start in range(0, len(ids), BATCH):
+            self._tell("files", done, len(ids))
+            batch = ids[start:start + BATCH]
+            self._take_files(way, batch, limits)
+            done += len(batch)
+
+    def _take_files(self, way: Way, ids: Sequence[str], limits: Limits) -> None:
+        """All of these, but those that are too large: they show when they come alone."""
+        try:
+            self._take(way, ids, (), limits, None)
+        except TooMuchError:
+            if len(ids) > 1:
+                for half in _halves(ids):
+                    self._take_files(way, half, limits)
+
+    def _take(self, way: Way, wants: Sequence[str], haves: Sequence[str], limits: Limits,
+              filter: str | None) -> None:
+        """One exchange; the pack is taken in whole or not at all."""
+        self._exchanges += 1
+        room = MAX_STORE_BYTES - self._store.size_bytes()
+        if room <= 0 or self._exchanges > MAX_EXCHANGES:
+            raise WireError(
+                f"{way.name} is larger than what is kept of one repository: "
+                f"{MAX_STORE_BYTES >> 20} MiB, in at most {MAX_EXCHANGES} requests. Move large "
+                "files out of the folders of components, or add a smaller repository.")
+        with self._store.receiving() as stream:
+            way.remote(room).pack(wants, haves, stream.write, limits, filter=filter)
+        if self._store.lacks(wants):
+            raise WireError(f"GitHub left out of {way.name} what it had told of. It is asked "
+                            "again later.")
+
+
+def _halves(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    middle = len(ids) // 2
+    yield ids[:middle]
+    yield ids[middle:]
