@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator
+from typing import IO, Any, Callable, Collection, Iterator
 
 Report = Callable[[str, int, "int | None"], None]
+FRESH_S = 600.0
 PART_LIFETIME_S = 7 * 24 * 3600
 _LOOK_AGAIN_S = 0.1
 _REPORT_EVERY_S = 0.5
@@ -61,8 +62,9 @@ class Cache:
         self.root = root
         self.data, self.git = root / "data", root / "git"
         self.parts, self.new = root / "parts", root / "new"
-        self._notes, self._locks = root / "notes", root / "locks"
-        for folder in (self.data, self.git, self.parts, self.new, self._notes, self._locks):
+        self._notes, self._locks, self._used = root / "notes", root / "locks", root / "used"
+        for folder in (self.data, self.git, self.parts, self.new, self._notes, self._locks,
+                       self._used):
             folder.mkdir(parents=True, exist_ok=True)
         self._clean()
 
@@ -85,6 +87,54 @@ class Cache:
             os.fsync(file.fileno())
         path.chmod(0o444)
         os.replace(path, self.file(sha256))
+
+    # -- how much there is, and what may go -----------------------------------------------------
+
+    def touch(self, name: str) -> None:
+        """Note that an entry is used now: a file's SHA-256, or the key of a repository."""
+        (self._used / name).touch()
+
+    def shrink(self, size: int, keep: Collection[str], now_s: float) -> int:
+        """Remove entries, those used longest ago first, until all together have `size` bytes.
+
+        `keep` are names as `touch` takes them; these stay, and so does what was used in the last
+        minutes. Returns how many bytes are gone.
+        """
+        entries = self._entries()
+        too_much = sum(entry.size for entry in entries) - size
+        freed = 0
+        for entry in sorted(entries, key=lambda entry: entry.used_s):
+            if freed >= too_much or entry.used_s > now_s - FRESH_S:
+                break
+            if entry.path.name not in keep and self._drop(entry.path):
+                freed += entry.size
+        return freed
+
+    def size(self) -> int:
+        """Bytes of all entries together."""
+        return sum(entry.size for entry in self._entries())
+
+    def _entries(self) -> list[_Entry]:
+        return [_Entry(path=path, size=_size(path), used_s=self._used_s(path))
+                for folder in (self.data, self.git) for path in folder.iterdir()]
+
+    def _used_s(self, path: Path) -> float:
+        marker = self._used / path.name
+        return (marker if marker.exists() else path).stat().st_mtime
+
+    def _drop(self, path: Path) -> bool:
+        """Move it aside and remove it there, unless somebody works on it."""
+        with open(self._locks / path.name[:40], "a") as file:
+            if not _try_lock(file):
+                return False
+            aside = self.new / f"{path.name[:40]}.gone"
+            remove(aside)
+            os.replace(path, aside)
+            remove(aside)
+            (self._used / path.name).unlink(missing_ok=True)
+        return True
+
+    # -- what is known of an address --------------------------------------------------------------
 
     def note(self, key: str) -> dict[str, Any]:
         """What `take_note` kept, or nothing."""
@@ -121,6 +171,25 @@ class Cache:
             with open(self._locks / path.name.partition(".")[0], "a") as file:
                 if _try_lock(file):
                     remove(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entry:
+    path: Path
+    size: int
+    used_s: float
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    size = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):  # git tidies up in between
+                size += os.stat(os.path.join(folder, name), follow_symlinks=False).st_size
+    return size
 
 
 def remove(path: Path) -> None:

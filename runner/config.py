@@ -36,6 +36,8 @@ class Settings:
     clusters: Path = Path("clusters.json")
     gpus: tuple[Gpu, ...] = ()
     log_quota_mb: int = 1024
+    cache_mb: int = 51_200
+    min_free_mb: int = 2048
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -63,6 +65,8 @@ class Settings:
             gpus=_gpus(environ),
             clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
             log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
+            cache_mb=_number(environ, "RUNNER_CACHE_MB") or 51_200,
+            min_free_mb=_number(environ, "RUNNER_MIN_FREE_MB") or 2048,
         )
 
     def runner_id(self) -> str:

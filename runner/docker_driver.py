@@ -135,6 +135,11 @@ class DockerDriver:
             raise EngineError(f"Image {uri} is not on this machine and cannot be pulled: "
                               f"{error.message}{hint}", is_platform=is_passing) from error
 
+    def remove_image(self, digest: str) -> None:
+        """Raises EngineError where a container uses it, or it is somebody's parent."""
+        with _translated(f"Removing image {digest[:19]}"):
+            self._api.remove_image(digest)
+
     def _pull(self, uri: str, report: Callable[[str, int, int | None], None],
               is_cancelled: Callable[[], bool]) -> None:
         repository, tag = docker.utils.parse_repository_tag(uri)

@@ -301,6 +301,11 @@ class JobStore:
             _add_event(db, job_id, number, "run", text)
         return number
 
+    def live(self) -> list[Job]:
+        """Every job that has not ended."""
+        return [_job(row) for row in self._rows(
+            "select * from jobs where state in ('WAITING', 'RUNNING')")]
+
     def count_by_state(self) -> dict[str, int]:
         """How many jobs there are in each state, those in none of them too."""
         rows = self._rows("select state, count(*) as jobs from jobs group by state")

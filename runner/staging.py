@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Sequence
 
 from runner.cache import Cache, FetchCancelled, Report, Watch, remove, sha256_of
 from runner.download import Downloader
@@ -58,9 +59,31 @@ class Stager:
         watch = Watch(report=report, is_cancelled=is_cancelled)
         with _named(item.uri):
             try:
-                return self._fetch(item, watch)
+                fetched = self._fetch(item, watch)
             except FetchCancelled:
                 return item
+            for name in self.entries([fetched]):
+                self._cache.touch(name)
+            return fetched
+
+    def entries(self, inputs: Iterable[Input]) -> set[str]:
+        """The names of what the cache holds for inputs that are pinned."""
+        return {item.sha256 or self._cache.key(split_ref(item.uri)[0])
+                for item in inputs if item.kind != "storage"}
+
+    def shrink(self, size: int, keep: Iterable[Input]) -> int:
+        """Bring the cache down to `size` bytes, but for what these inputs need; returns how much
+        is gone."""
+        return self._cache.shrink(size, self.entries(keep), time.time())
+
+    def size(self) -> int:
+        """Bytes in the cache."""
+        return self._cache.size()
+
+    @property
+    def folder(self) -> Path:
+        """Where the cache is: the disk that fills."""
+        return self._cache.root
 
     def mount(self, inputs: Sequence[Input], work_dir: Path, user: str) -> tuple[Mount, ...]:
         """Lay out the inputs of one task, which `fetch` has returned, in its work folder.

@@ -19,6 +19,7 @@ from runner.devices import ForeignGpus, Machine, gpu_usage
 from runner.dispatcher import Dispatcher
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
+from runner.housekeeping import Housekeeper
 from runner.job_store import Job, JobStore
 from runner.metrics import Sampler
 from runner.outcome import Decision
@@ -68,6 +69,7 @@ class Worker:
             settings=settings, store=store, driver=driver, stager=stager, machine=machine,
             folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
             on_log=self._on_log, ports=ports)
+        self._housekeeper = Housekeeper(settings, store, driver, stager)
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
         self._preparing: set[str] = set()
@@ -78,6 +80,7 @@ class Worker:
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
         self._sampler.start()
+        self._housekeeper.start()
         self._recover()
         threading.Thread(target=self._loop, name="worker", daemon=True).start()
 
@@ -86,6 +89,7 @@ class Worker:
         self._is_closed.set()
         self._wake.set()
         self._sampler.close()
+        self._housekeeper.close()
         with self._lock:
             for attempt in self._running.values():
                 attempt.detach()
@@ -223,6 +227,7 @@ class Worker:
 
     def _pin_image(self, job: Job, image: Image) -> Image:
         found = self.driver.image(image.digest or image.uri)
+        is_pulled = found is None
         if found is None:
             self.store.note(job.id, "image", f"Pulling image {image.uri}.")
             self.driver.pull(image.uri, self._reporter(job), self._canceller(job))
@@ -233,6 +238,7 @@ class Worker:
         if found is None or image.digest not in (None, found[0]):
             raise RunnerError(f"Image {image.uri} is no longer the one that the job was pinned to "
                               f"({image.digest}). Submit the job again to take the present one.")
+        self._housekeeper.note_image(found[0], is_pulled=is_pulled)
         return dataclasses.replace(image, digest=found[0])
 
     def _pin_input(self, job: Job, item: Input) -> Input:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runner.cache import PART_LIFETIME_S, Cache, FetchCancelled, Watch, remove
+from runner.cache import FRESH_S, PART_LIFETIME_S, Cache, FetchCancelled, Watch, remove
 
 PATIENT = {"report": lambda *_: None, "is_cancelled": lambda: False}
 
@@ -122,3 +122,42 @@ def test_progress_is_reported_now_and_then_and_at_the_end():
     for current in (1, 2, 3):
         watching.progress("x", current, 3)
     assert reports == [("x", 1, 3), ("x", 3, 3)]
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """Four files of 10 bytes, used in the order of their names, and a repository of 30."""
+    cache = Cache(tmp_path)
+    for name in "abcd":
+        cache.file(name).write_bytes(b"0123456789")
+    (cache.git / "k/objects").mkdir(parents=True)
+    (cache.git / "k/objects/pack").write_bytes(b"0" * 30)
+    for age, name in enumerate("dcbak", 1):
+        cache.touch(name)
+        moment = time.time() - age * FRESH_S
+        os.utime(tmp_path / "used" / name, (moment, moment))
+    return cache
+
+
+def names(cache):
+    return sorted(path.name for folder in (cache.data, cache.git) for path in folder.iterdir())
+
+
+def test_what_was_used_longest_ago_goes_first_until_the_rest_fits(filled):
+    assert filled.shrink(35, (), time.time()) == 40
+    assert names(filled) == ["b", "c", "d"]
+    assert filled.shrink(35, (), time.time()) == 0
+
+
+def test_what_a_job_needs_and_what_was_just_used_stays(filled):
+    filled.touch("d")
+    assert filled.shrink(0, ("k", "b"), time.time()) == 20
+    assert names(filled) == ["b", "d", "k"]
+
+
+def test_what_somebody_works_on_stays(filled):
+    with filled.lock("k", watch()):
+        filled.shrink(0, (), time.time())
+        assert "k" in names(filled)
+    filled.shrink(0, (), time.time())
+    assert names(filled) == []

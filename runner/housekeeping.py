@@ -1,0 +1,104 @@
+"""Makes room on the disk: inputs and pulled images go that nobody has used for longest."""
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Iterable
+
+from runner.config import Settings
+from runner.docker_driver import DockerDriver
+from runner.errors import EngineError
+from runner.job_store import JobStore
+from runner.spec import JobSpec
+from runner.staging import Stager
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 300.0
+MB = 1 << 20
+
+
+class Housekeeper:
+    """Looks every EVERY_S seconds, in a thread of its own.
+
+    Of images, only those go that this runner has pulled; when each was last used stands in a file,
+    so that a restart forgets nothing.
+    """
+
+    def __init__(self, settings: Settings, store: JobStore, driver: DockerDriver,
+                 stager: Stager) -> None:
+        self._settings, self._store = settings, store
+        self._driver, self._stager = driver, stager
+        self._path = settings.home / "images.json"
+        self._lock = threading.Lock()
+        self._is_closed = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._loop, name="housekeeper", daemon=True).start()
+
+    def close(self) -> None:
+        self._is_closed.set()
+
+    def note_image(self, digest: str, *, is_pulled: bool) -> None:
+        """An image is used now; `is_pulled`: this runner has just brought it here."""
+        with self._lock:
+            known = self._images()
+            if is_pulled or digest in known:
+                self._keep({**known, digest: time.time()})
+
+    def tidy(self) -> None:
+        """Bring the cache below its limit, and free disks above what must stay free."""
+        needed = [job.spec for job in self._store.live()]
+        inputs = [item for spec in needed for role in spec.task_roles for item in role.inputs]
+        freed = self._stager.shrink(self._settings.cache_mb * MB, inputs)
+        missing = self._missing(self._stager.folder)
+        if missing:
+            freed += self._stager.shrink(max(0, self._stager.size() - missing), inputs)
+        if freed:
+            log.info("removed %d MB of inputs that were not used for longest", freed // MB)
+        self._drop_images(needed)
+
+    def _loop(self) -> None:
+        while not self._is_closed.wait(EVERY_S):
+            try:
+                self.tidy()
+            except Exception:
+                log.exception("tidying up failed; it is tried again")
+
+    def _missing(self, folder: Path) -> int:
+        """How many bytes a disk lacks of what must stay free on it."""
+        return max(0, self._settings.min_free_mb * MB - shutil.disk_usage(folder).free)
+
+    def _drop_images(self, needed: Iterable[JobSpec]) -> None:
+        """Pulled images, while Docker's disk is too full; those in use stay."""
+        root = Path(self._driver.info()["DockerRootDir"])
+        in_use = {role.image.digest for spec in needed for role in spec.task_roles}
+        for digest, _ in sorted(self._images().items(), key=lambda item: item[1]):
+            if not root.exists() or not self._missing(root):
+                return
+            if digest in in_use:
+                continue
+            try:
+                self._driver.remove_image(digest)
+                log.info("removed image %s, which was not used for longest", digest[:19])
+            except EngineError as error:
+                log.info("image %s stays: %s", digest[:19], error.message)
+                continue
+            with self._lock:
+                self._keep({key: used for key, used in self._images().items() if key != digest})
+
+    def _images(self) -> dict[str, float]:
+        try:
+            return json.loads(self._path.read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def _keep(self, images: dict[str, float]) -> None:
+        aside = self._path.with_suffix(".new")
+        aside.write_text(json.dumps(images))
+        os.replace(aside, self._path)
