@@ -17,6 +17,8 @@ from registry.github_accounts import GitHubAccounts
 from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
+from registry.preview import Drafts
+from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
@@ -36,6 +38,7 @@ from registry.views import (
     marketplace,
     marks,
     monitoring,
+    publish,
     security,
     settings,
     sources,
@@ -66,7 +69,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text):
         part.register(app)
-    for page in (feeds, marketplace, versions, marks, submit, jobs, sources, settings, api_docs,
+    for page in (feeds, marketplace, versions, marks, submit, publish, jobs, sources, settings, api_docs,
                  monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
@@ -85,13 +88,17 @@ def services_of(found: Settings) -> Services:
     """What the views speak to, for one home."""
     engine = db.create_engine(found.database_url)
     catalog, sources = Catalog(engine, found.git_dir), Sources(engine)
+    github = GitHubAccounts(engine, found)
+    publications = Publications(engine)
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
-        github=GitHubAccounts(engine, found),
+        github=github,
         search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),
         relations=Relations(engine, catalog), runs=Runs(engine, catalog),
+        publications=publications,
+        drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
         is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK))

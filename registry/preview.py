@@ -54,7 +54,8 @@ class Drafts:
     """Makes drafts and looks up what they would change. Safe in several threads."""
 
     def __init__(self, publications: Publications, catalog: Catalog, sources: Sources,
-                 accounts: GitHubAccounts) -> None:
+                 accounts: GitHubAccounts, github_url: str) -> None:
+        self.github_url = github_url
         self._publications = publications
         self._catalog = catalog
         self._sources = sources
@@ -73,6 +74,13 @@ class Drafts:
         else:
             draft = self._publications.rewrite(self._publications.get(user_id, id_), **values)
         return self.look(draft, keeps_words=is_own_title)
+
+    def rebuild(self, publication: Publication) -> Publication:
+        """A draft of the same text on what stands there now; raises as `make`."""
+        return self.make(publication.user_id, Wanted(
+            repository=publication.repository, text=publication.text, path=publication.path,
+            title=publication.title, body=publication.body,
+            is_signed_off=publication.is_signed_off), id_=publication.id)
 
     def look(self, draft: Publication, *, keeps_words: bool = True) -> Publication:
         """Ask GitHub what stands there now; the answer is in the row, a refusal in `problem`."""
@@ -102,6 +110,15 @@ class Drafts:
         if before is None or after is None or before.type != after.type:
             return None
         return compare(before, after)
+
+    def found(self, publication: Publication) -> Entry | None:
+        """The version here that it became, as far as its author may see it; None: not yet."""
+        source = self.source_of(publication.repository, publication.user_id)
+        known = [entry for entry in self._known(publication.type, publication.name, source,
+                                                publication.user_id) if entry.is_present]
+        exact = (entry for entry in known if entry.text == publication.text)
+        edited = (entry for entry in known if entry.version == publication.version != "")
+        return next(exact, next(edited, None))
 
     def source_of(self, repository: str, user_id: int) -> Source | None:
         """The source that the repository is here, as far as the user may know."""

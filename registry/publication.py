@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Mapping, Sequence
+from urllib.parse import quote, urlencode
 
 from registry.component import Component
 from registry.difference import Difference
@@ -112,6 +113,12 @@ class Publication:
         """Its branch as GitHub names the head of a pull request."""
         return f"{self.head_repository.partition('/')[0]}:{self.branch}"
 
+    @property
+    def seen(self) -> str:
+        """What its author agrees to, in short: this text, in place of what stood there."""
+        parts = (self.repository, self.base_sha, self.path, self.text)
+        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+
 
 def may_follow(before: str, after: str) -> bool:
     """Whether a publication goes from one state to another; to stay is no step."""
@@ -193,10 +200,13 @@ def branch_name(publication: Publication, tree_sha: str, number: int = 1) -> str
     return f"registry/{component}/{_fit(publication.version) or 'new'}-{tree_sha[:8]}{suffix}"
 
 
-def blob_id(text: str) -> str:
-    """What Git calls these bytes."""
-    content = text.encode()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+def compare_url(publication: Publication, github_url: str) -> str:
+    """The page on GitHub where its author opens the pull request by hand, with all filled in."""
+    head = publication.head.partition(":")
+    name = publication.head_repository.partition("/")[2]
+    place = f"{publication.base_branch}...{head[0]}:{name}:{publication.branch}"
+    words = urlencode({"quick_pull": 1, "title": publication.title, "body": publication.body})
+    return f"{github_url}/{publication.repository}/compare/{quote(place, safe='/:.')}?{words}"
 
 
 def _fit(text: str) -> str:

@@ -23,6 +23,7 @@ from registry.publication import (
     HOLDING,
     MERGED,
     OPEN,
+    WITHDRAWN,
     WORKING,
     Publication,
     may_follow,
@@ -147,6 +148,25 @@ class Publications:
                 ("open_key", "pull_number", "pull", "branch", "commit_sha", "fork", "fork_id"))
         return self.saved(before, state=DRAFT, next_at=None, tree_sha=None, problem=None,
                           detail="", **forgotten, **values)
+
+    def retry(self, publication: Publication) -> Publication:
+        """Have it go on now, whatever it waited for. Raises ConflictError where nothing is left."""
+        if publication.state not in HOLDING:
+            raise ConflictError("This publication does not wait for anything.")
+        return self.saved(publication, next_at=self._clock(), problem=None, attempts=0)
+
+    def withdraw(self, publication: Publication) -> Publication:
+        """Its author gives it up; what is on GitHub stays. Raises ConflictError where it is late.
+
+        A draft that changes an open pull request is dropped, and the pull request goes on.
+        """
+        if publication.state == DRAFT and publication.is_update:
+            return self.saved(publication, state=OPEN, next_at=self._clock(), problem=None)
+        if not may_follow(publication.state, WITHDRAWN):
+            raise ConflictError("Its pull request is on GitHub. Close it there: that is noticed "
+                                "here.")
+        return self.saved(publication, state=WITHDRAWN, open_key=None, next_at=None, problem=None,
+                          detail="")
 
     # --- for the worker alone -------------------------------------------------------------------
 

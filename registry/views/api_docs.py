@@ -14,6 +14,7 @@ from registry.views import (
     api_dumps,
     api_jobs,
     api_marks,
+    api_publications,
     api_publish,
     api_relations,
     api_sources,
@@ -23,6 +24,7 @@ from registry.views.errors import API_PREFIX
 
 TITLE = "PAIShare"
 SECTIONS = {"components": "Components", "publish": "Publishing",
+            "publications": "Publishing to GitHub",
             "relations": "What changed, what is used by whom",
             "marks": "What owners say about versions",
             "jobs": "Jobs", "sources": "Sources and the server",
@@ -32,7 +34,7 @@ api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
 APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_sources.api,
         api_dumps.api,
-        api_publish.api, api_account.api, api)
+        api_publish.api, api_publications.api, api_account.api, api)
 
 
 @api.route("GET", "/openapi.json", access=Access.PUBLIC, media="application/json")

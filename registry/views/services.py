@@ -13,6 +13,8 @@ from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
 from registry.marks import Marks
+from registry.preview import Drafts
+from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
@@ -35,6 +37,7 @@ class Services:
     accounts: Accounts
     catalog: Catalog
     changelog: Changelog
+    drafts: Drafts
     dumps: Dumps
     feeds: Feeds
     fingerprints: Fingerprints
@@ -43,6 +46,7 @@ class Services:
     search: SearchIndex
     shelves: Shelves
     sources: Sources
+    publications: Publications
     recommendation: Recommendation
     relations: Relations
     runner: RunnerClient

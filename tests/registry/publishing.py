@@ -42,7 +42,8 @@ class Desk:
         self.publications = Publications(self.engine, self.now)
         self.catalog, self.sources = (Catalog(self.engine, self.settings.git_dir),
                                       Sources(self.engine))
-        self.drafts = Drafts(self.publications, self.catalog, self.sources, self.accounts)
+        self.drafts = Drafts(self.publications, self.catalog, self.sources, self.accounts,
+                             self.settings.github_url)
         self.publisher = self.new_publisher()
 
     def new_publisher(self, **options):

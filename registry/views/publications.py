@@ -1,0 +1,204 @@
+"""Publications as pages and API tell of them: how far each is, and what its author can do."""
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from registry import publication as states
+from registry.entry import Entry
+from registry.errors import ConflictError, InvalidInputError, Problem
+from registry.preview import may_confirm
+from registry.publication import Publication, compare_url
+from registry.publication_problems import REBUILD, RETRY, Advice, advice_of
+from registry.publications import is_working
+from registry.views.services import services
+from registry.views.text import iso
+
+DONE, NOW, WAITS, STOPPED, TODO = "done", "now", "waits", "stopped", "todo"
+SOON_MS, LATER_MS = 1000, 10_000
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+")
+_PLACES = {
+    states.DRAFT: 0, states.CHECKED: 0, states.FORKING: 1, states.FORK_WAIT: 1,
+    states.COMMITTING: 2, states.BRANCHING: 3, states.OPENING: 4, states.FINISH_ON_GITHUB: 4,
+    states.OPEN: 5, states.CLOSED: 5, states.SUPERSEDED: 5, states.MERGED: 6,
+    states.PUBLISHED: 7, states.ALREADY_PUBLISHED: 4}
+_WORDS = {
+    states.DRAFT: "Draft", states.CHECKED: "Starting", states.FORKING: "Making a fork",
+    states.FORK_WAIT: "Waiting for the fork", states.COMMITTING: "Committing",
+    states.BRANCHING: "Making the branch", states.OPENING: "Opening the pull request",
+    states.OPEN: "In review", states.FINISH_ON_GITHUB: "Finish on GitHub",
+    states.MERGED: "Merged", states.PUBLISHED: "Published",
+    states.ALREADY_PUBLISHED: "Was there already", states.CLOSED: "Closed",
+    states.SUPERSEDED: "Superseded", states.WITHDRAWN: "Withdrawn"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One line of the way; `state` is done, now, waits, stopped or todo."""
+
+    name: str
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A publication with everything that is worked out about it.
+
+    `advice` None: nothing is wrong. `entry` None: it is not found here, or not yet. `link` is an
+    address of GitHub's that its refusal named; empty where it named none.
+    """
+
+    publication: Publication
+    word: str
+    steps: tuple[Step, ...]
+    advice: Advice | None
+    link: str
+    entry: Entry | None
+    compare_url: str
+    pull_url: str
+    is_final: bool
+    may_withdraw: bool
+    may_edit: bool
+    may_retry: bool
+    may_rebuild: bool
+    look_again_ms: int
+
+
+def view_of(publication: Publication) -> View:
+    state = publication.state
+    advice = advice_of(publication.problem) if publication.problem else None
+    is_here = state == states.PUBLISHED
+    return View(
+        publication=publication, word=_WORDS[state], steps=steps_of(publication), advice=advice,
+        link=_own_link(publication.detail), pull_url=str((publication.pull or {}).get("url") or ""),
+        entry=services().drafts.found(publication) if is_here else None,
+        compare_url=compare_url(publication, services().drafts.github_url)
+        if state == states.FINISH_ON_GITHUB else "", is_final=state in states.FINAL,
+        may_withdraw=states.may_follow(state, states.WITHDRAWN) and state != states.WITHDRAWN,
+        may_edit=states.may_follow(state, states.DRAFT),
+        may_retry=advice is not None and RETRY in advice.actions,
+        may_rebuild=advice is not None and REBUILD in advice.actions,
+        look_again_ms=SOON_MS if is_working(publication) else LATER_MS)
+
+
+def steps_of(publication: Publication) -> tuple[Step, ...]:
+    """The whole way, with how far it was gone."""
+    place = _PLACES.get(publication.state, _reached(publication))
+    names = [
+        ("Repository", publication.repository),
+        ("No fork needed", "you may push") if publication.is_direct
+        else ("Fork", publication.fork or ""),
+        ("Commit", (publication.commit_sha or "")[:12] if place > 2 else ""),
+        ("Branch", publication.branch or "" if place > 3 else ""),
+        ("Pull request", f"#{publication.pull_number}" if publication.pull_number else ""),
+        ("Merge", ""), ("Found here", "")]
+    return tuple(Step(name=name, detail=detail if at <= place else "",
+                      state=_state_at(at, place, publication))
+                 for at, (name, detail) in enumerate(names))
+
+
+def publication_json(publication: Publication) -> dict[str, Any]:
+    view = view_of(publication)
+    advice = view.advice
+    return {
+        "id": publication.id, "state": publication.state, "word": view.word,
+        "is_final": view.is_final, "is_working": is_working(publication),
+        "repository": publication.repository, "base_branch": publication.base_branch or None,
+        "reference": publication.reference, "path": publication.path, "yaml": publication.text,
+        "title": publication.title, "body": publication.body,
+        "is_signed_off": publication.is_signed_off,
+        "fork": publication.fork, "branch": publication.branch, "commit": publication.commit_sha,
+        "pull": None if publication.pull is None else {
+            "number": publication.pull_number, "url": view.pull_url,
+            "state": publication.pull.get("state", ""),
+            "is_mergeable": publication.pull.get("is_mergeable"),
+            "checks": publication.pull.get("checks") or [],
+            "reviews": publication.pull.get("reviews") or []},
+        "compare_url": view.compare_url or None,
+        "problem": None if advice is None else {
+            "code": publication.problem, "title": advice.title, "text": advice.text,
+            "detail": publication.detail, "goes_on": advice.goes_on},
+        "steps": [{"name": step.name, "state": step.state, "detail": step.detail}
+                  for step in view.steps],
+        "found": view.entry.exact_reference if view.entry else None,
+        "next_at": iso(publication.next_at), "created_at": iso(publication.created_at),
+        "updated_at": iso(publication.updated_at)}
+
+
+def preview_json(publication: Publication) -> dict[str, Any]:
+    """As `publication_json`, with what it would change and what is wrong with it."""
+    checks = services().drafts.checks(publication)
+    difference = services().drafts.difference(publication)
+    return {
+        **publication_json(publication), "seen": publication.seen,
+        "is_new": publication.before is None, "diff": unified(publication),
+        "changes": [change.sentence for change in difference.changes] if difference else [],
+        "checks": [problem.as_json() for problem in checks],
+        "may_confirm": may_confirm(publication, checks)}
+
+
+def unified(publication: Publication) -> str:
+    """The change as a patch; of a new file every line of it."""
+    before, after = (publication.before or "").splitlines(True), publication.text.splitlines(True)
+    old = f"a/{publication.path}" if publication.before is not None else "/dev/null"
+    lines = difflib.unified_diff(before, after, old, f"b/{publication.path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                   for line in lines)
+
+
+def errors_of(checks: tuple[Problem, ...]) -> list[Problem]:
+    return [problem for problem in checks if problem.severity == "error"]
+
+
+def confirmed(draft: Publication, *, seen: str, **words: Any) -> Publication:
+    """Its author agreed to it, with other `words` for the pull request where some are given.
+
+    Raises ConflictError where it is not what was `seen`, InvalidInputError where something is
+    wrong with it, ForbiddenError where the author has too many.
+    """
+    if draft.state != states.DRAFT:
+        return draft  # agreed to already: a button that was pressed twice
+    if seen and seen != draft.seen:
+        raise ConflictError("The draft is another one by now. Look at what it changes again; "
+                            "nothing was published.")
+    checks = services().drafts.checks(draft)
+    if not may_confirm(draft, checks):
+        errors = errors_of(checks)
+        what = errors[0].message if errors else advice_of(draft.problem or "EMPTY").text
+        raise InvalidInputError(f"This draft cannot be published yet. {what}", errors)
+    changed = services().publications.saved(draft, **words) if words else draft
+    return services().publications.confirm(changed)
+
+
+def looked_again(publication: Publication) -> Publication:
+    """Go on now: a draft is looked up on GitHub again, everything else is due."""
+    if publication.state == states.DRAFT:
+        return services().drafts.look(publication)
+    return services().publications.retry(publication)
+
+
+def _state_at(at: int, place: int, publication: Publication) -> str:
+    if at < place:
+        return DONE
+    if at > place or publication.state == states.DRAFT:
+        return TODO
+    if publication.state in states.FINAL or (publication.problem and publication.next_at is None):
+        return STOPPED
+    is_waiting = publication.problem or publication.state not in states.WORKING
+    return WAITS if is_waiting else NOW
+
+
+def _reached(publication: Publication) -> int:
+    """How far one came that was given up."""
+    facts = (publication.confirmed_at, publication.head_repo_id, publication.commit_sha)
+    return next((at for at, fact in enumerate(facts) if not fact), len(facts))
+
+
+def _own_link(detail: str) -> str:
+    """An address in GitHub's words, where it leads to this GitHub and nowhere else."""
+    found = _ADDRESS.search(detail)
+    is_own = found and found[0].startswith(f"{services().drafts.github_url}/")
+    return found[0] if found and is_own else ""

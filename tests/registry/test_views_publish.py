@@ -1,0 +1,146 @@
+"""The pages of publishing and its API, before the stand-in for GitHub."""
+import re
+import threading
+from datetime import timedelta
+
+import pytest
+
+from registry.component import TYPES, parse
+from registry.config import Secret
+from registry.publish import Publisher
+from tests.fakes.web_home import WebHome
+from tests.registry.publishing import NEW, OLD, PATH
+
+
+class GitHubHome(WebHome):
+    """A registry where Bob may publish to Ann's repository on the stand-in."""
+
+    def __init__(self, github, template, folder):
+        super().__init__(template, folder)
+        self.world = github.world
+        ann, self.bob = self.world.add_user("ann"), self.world.add_user("bob")
+        self.upstream = self.world.create(ann, "components", {PATH: OLD})
+        self.user = self.services.accounts.user_named("bob")
+
+    def connect(self, token=None):
+        token = token or self.world.classic_token(self.bob, "public_repo")
+        self.services.github.connect(self.user.id, Secret(token.value))
+        return token
+
+    def work(self):
+        """What the process github does for Bob, without its pauses."""
+        publisher = Publisher(self.services.publications, self.services.github,
+                              self.services.drafts.github_url, pause=timedelta(0))
+        publisher.due(self.services.publications._clock())
+        publisher.step(self.user.id, threading.Event())
+
+
+@pytest.fixture
+def web(github, home_template, tmp_path, monkeypatch):
+    monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
+    web = GitHubHome(github, home_template, tmp_path)
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def bob(web):
+    web.connect()
+    return web.browser("bob")
+
+
+def hidden(page, name):
+    return re.search(rf'name="{name}" value="([^"]*)"', page.text)[1]
+
+
+def preview(browser, text=NEW, **fields):
+    """The page of a new draft, and its address."""
+    answer = browser.post("/publish/new", repository="ann/components", yaml=text, **fields)
+    assert answer.status_code == 303, answer.text
+    return browser.get(answer.location), answer.location
+
+
+def test_a_component_is_previewed_and_one_click_opens_the_pull_request(web, bob):
+    page, address = preview(bob)
+    assert "The version goes from" in page.text
+    assert 'value="Update script/tidy 1.1.0"' in page.text
+    answer = bob.post(f"{address}/confirm", seen=hidden(page, "seen"), title="Tidier", body="So.")
+    assert (answer.status_code, answer.location) == (303, address)
+    assert "This goes on by itself" in bob.get(address).text
+    web.work()
+    (pull,) = web.world.pulls
+    assert (pull.title, pull.body) == ("Tidier", "So.")
+    assert "The pull request is open." in bob.get(f"{address}/live").text
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_what_a_new_component_begins_with_is_valid(bob, type_name):
+    page = bob.get(f"/publish/new?type={type_name}").text
+    text = re.search(r"<textarea id=\"yaml\"[^>]*>\n(.*?)</textarea>", page, re.S)[1]
+    assert parse(text.replace("&#34;", '"')).type == type_name
+
+
+def test_what_is_no_component_stays_in_the_editor_with_its_problems(bob):
+    answer = bob.post("/publish/new", repository="ann/components", yaml="type: job\nname: x\n")
+    assert answer.status_code == 400
+    assert "to solve first" in answer.text and "name: x" in answer.text
+
+
+def test_nobody_else_sees_a_publication(web, bob):
+    _, address = preview(bob)
+    for other in ("ann", "admin"):
+        browser = web.browser(other)
+        assert [browser.get(address + rest).status_code
+                for rest in ("", "/live", "/edit")] == [404, 404, 404]
+        assert browser.post(f"{address}/confirm").status_code == 404
+        assert "script/tidy" not in browser.get("/publish?all=1").text
+    assert web.browser().get(address).status_code == 302
+
+
+def test_an_admin_sees_how_far_one_is_and_no_more(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    listed = web.browser("admin").get("/publish?all=1").text
+    assert "by bob" in listed and "checked" in listed
+    assert "ann/components" not in listed and "tidy" not in listed
+
+
+def test_a_draft_is_kept_until_github_is_connected(web):
+    browser = web.browser("bob")
+    page, address = preview(browser)
+    assert "GitHub is not connected" in page.text and "Create pull request" not in page.text
+    web.connect()
+    browser.post(f"{address}/retry")
+    assert "Create pull request" in browser.get(address).text
+
+
+def test_what_changed_since_it_was_seen_is_not_published(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/edit", repository="ann/components", yaml=NEW + "# more\n")
+    answer = bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    assert answer.status_code == 409 and "another one by now" in answer.text
+    web.work()
+    assert web.world.pulls == []
+
+
+def test_the_submit_page_and_a_components_page_lead_to_the_editor(web, bob):
+    page = bob.post("/submit", action="check", yaml=NEW)
+    assert 'formaction="/publish/new"' in page.text
+    assert "tidier.py" in bob.post("/publish/new", action="publish", yaml=NEW).text
+    shown = bob.get("/c/job/hello").text
+    link = re.search(r'href="(/publish/new\?component=[^"]+)"', shown)[1]
+    assert "Propose a change to hello" in bob.get(link.replace("&amp;", "&")).text
+
+
+def test_a_program_drafts_agrees_and_follows(web):
+    web.connect()
+    program = web.program("bob")
+    draft = program.post("/publications", {"yaml": NEW, "repository": "ann/components"}).json
+    assert draft["may_confirm"] and "+version: 1.1.0" in draft["diff"]
+    number = draft["id"]
+    program.post(f"/publications/{number}/confirm", {"seen": draft["seen"]})
+    web.work()
+    found = program.get(f"/publications/{number}").json
+    assert (found["state"], found["pull"]["number"]) == ("OPEN", 1)
+    assert [each["id"] for each in program.get("/publications").json["publications"]] == [number]
+    assert web.program("ann").get(f"/publications/{number}").status_code == 404
