@@ -13,12 +13,21 @@ LINK = Problem(
     message="This is a symbolic link, and links are not followed: what they lead to may be "
             "anywhere. Put the file itself here, or delete the link.")
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+IN_LFS = Problem(
+    line=1, column=1,
+    message="LFS, not indexed: the repository holds a pointer here, and the file itself is kept "
+            "by Git LFS. Take the file out of LFS (`git lfs untrack`) and commit it; components "
+            "are small.")
+
 
 def read_file(path: str, data: bytes) -> Component:
     """Read the component file at `path`, anywhere else than in a folder of a type: of any type.
 
     Raises ComponentError with every problem, as the indexer and `paishare validate` tell it.
     """
+    if data.startswith(LFS_POINTER):
+        raise ComponentError(IN_LFS.message, [IN_LFS])
     type_name = component_type(path)
     component = parse(data, types=(type_name,) if type_name else TYPES)
     if PurePosixPath(path).stem == component.name:

@@ -182,6 +182,8 @@ class Looker:
     def _describe(self, source: Source) -> RepositoryInfo:
         assert source.repo_id is not None, "a source on GitHub has the repository's number"
         user_id = source.sponsor_id if self._token(source) else None
+        if source.is_private and user_id is None:
+            raise UpstreamError(FORBIDDEN, _without_token(source))
         try:
             return self._access.repository(source.repo_id, user_id)
         except GitHubError as error:
@@ -190,7 +192,9 @@ class Looker:
             if error.code is Code.GONE:
                 raise self._gone(source, user_id) from error
             if error.code in _OF_TOKEN:
-                raise UpstreamError(FORBIDDEN, f"{_unread(source)} {error.message}") from error
+                is_over = self._token(source) is None
+                raise UpstreamError(FORBIDDEN, _without_token(source) if is_over
+                                    else _unread(source)) from error
             raise UpstreamError(BLOCKED if error.code is Code.BLOCKED else None,
                                 error.message) from error
 

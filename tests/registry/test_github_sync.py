@@ -1,6 +1,8 @@
 """Sources on GitHub, followed over Git against the stand-in."""
 import pytest
 
+from registry.errors import NotFoundError
+from registry.rebuild import Fingerprints
 from tests.registry.github_market import GitHubMarket
 from tests.registry.marketplace import data
 
@@ -72,3 +74,285 @@ def test_changed_files_take_three_exchanges_and_only_what_changed_comes(market, 
     found = commands(world)
     assert [command for command, _ in found] == ["ls-refs", "fetch", "fetch"]
     assert sum(size for _, size in found) < 6000
+
+
+# --- what becomes of a repository ---------------------------------------------------------------
+
+def rewritten(world, parts, files):
+    """A forced push of a history that has nothing in common with the one before."""
+    return world.commit(parts, files, parent=None)
+
+
+def test_after_a_forced_push_the_first_bytes_of_a_version_keep_serving(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a"), "data/b.yaml": data("b")})
+    market.add_repository(parts)
+    market.run()
+    rewritten(world, parts, {"data/a.yaml": data("a", description="Other words.")})
+    market.run()
+    assert market.catalog.get("data/a@1.0.0").text == data("a")
+    moved, = (each for each in market.catalog.versions("data", "a") if each.is_moved)
+    assert moved.text == data("a", description="Other words.")
+    gone = market.catalog.get("data/b@1.0.0")
+    assert (gone.text, gone.is_present) == (data("b"), False)
+    assert market.names() == ["data/a"]
+
+
+def test_a_renamed_repository_is_followed_under_its_new_name(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.move(parts, name="pieces")
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    world.seen.clear()
+    assert market.run().new == ("data/a@2.0.0",)
+    source = market.source("ann/parts")
+    assert (source.location, source.upstream_state) == ("ann/pieces", "ok")
+    assert len(world.rest()) == 1
+
+
+def test_a_repository_that_git_finds_no_more_under_its_name_is_asked_for_once(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.move(parts, name="pieces")
+    world.moved.clear()  # as if the old name led nowhere
+    world.seen.clear()
+    market.run()
+    assert market.source("ann/parts").location == "ann/pieces"
+    assert len(world.rest()) == 1
+
+
+def test_a_repository_that_was_given_to_somebody_else_is_followed(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.move(parts, owner=world.add_user("bob"))
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    market.run()
+    assert market.source("ann/parts").location == "bob/parts"
+    assert market.versions("data/a") == ["2.0.0", "1.0.0"]
+
+
+def test_what_was_in_a_deleted_repository_keeps_serving_and_is_withdrawn(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.delete(parts)
+    assert "is not on GitHub any more" in market.report().error
+    source = market.source("ann/parts")
+    assert source.upstream_state == "gone" and "Remove the source" in source.sync_error
+    entry = market.catalog.get("data/a@1.0.0")
+    assert (entry.text, entry.is_present) == (data("a"), False)
+    assert market.names() == []
+    assert market.catalog.store(source.id).read(entry.commit, entry.path) == data("a").encode()
+
+
+def test_another_repository_under_the_old_name_is_never_read(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.delete(parts)
+    impostor = world.create(ann, "parts", {"data/a.yaml": data("a", "9.9.9")})
+    assert impostor.id != parts.id
+    for _ in range(2):
+        assert "is another one now" in market.report().error
+        assert market.source("ann/parts").upstream_state == "replaced"
+        assert market.versions("data/a") == ["1.0.0"]
+        market.restart()
+
+
+def test_another_repository_under_the_old_name_is_not_read_for_a_renamed_one(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.move(parts, name="pieces")
+    world.create(ann, "parts", {"data/a.yaml": data("a", "9.9.9")})
+    market.run()
+    assert market.source("ann/parts").location == "ann/pieces"
+    assert market.versions("data/a") == ["1.0.0"]
+
+
+def test_an_emptied_repository_is_withdrawn_and_comes_back(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    head = parts.git.resolve("main")
+    market.add_repository(parts)
+    market.run()
+    world.point(parts, "heads/main", None)
+    assert "is empty" in market.report().error
+    assert market.source("ann/parts").upstream_state == "empty"
+    assert market.names() == [] and market.catalog.get("data/a@1.0.0").text == data("a")
+    world.point(parts, "heads/main", head)
+    market.run()
+    source = market.source("ann/parts")
+    assert (source.upstream_state, source.head) == ("ok", head)
+    assert market.names() == ["data/a"]
+    assert Fingerprints(market.engine, market.catalog).rebuilt() == \
+        Fingerprints(market.engine, market.catalog).live()
+
+
+def test_a_repository_without_a_commit_waits_for_the_first(market, world, ann):
+    parts = world.create(ann, "parts")
+    market.add_repository(parts)
+    market.report()
+    assert market.source("ann/parts").upstream_state == "empty"
+    world.commit(parts, {"data/a.yaml": data("a")})
+    assert market.run().new == ("data/a@1.0.0",)
+
+
+def test_a_moved_tag_keeps_the_bytes_of_its_version(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a", "")})
+    first = parts.git.resolve("main")
+    world.point(parts, "tags/v1.0.0", first)
+    market.add_repository(parts, tag_prefix="v")
+    market.run()
+    assert market.catalog.get("data/a@1.0.0").text == data("a", "")
+    second = world.commit(parts, {"data/a.yaml": data("a", "", description="New.")})
+    world.point(parts, "tags/v1.0.0", second)
+    market.run()
+    assert market.catalog.get("data/a@1.0.0").text == data("a", "")
+    assert [each.is_moved for each in market.catalog.versions("data", "a")] == [True, False]
+
+
+def test_a_tag_on_another_branch_brings_the_files_that_it_names(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a", "")})
+    side = world.commit(parts, {"data/a.yaml": data("a", "", description="Release.")},
+                        branch="release")
+    world.point(parts, "tags/v1.0.0", side)
+    market.add_repository(parts, tag_prefix="v")
+    market.run()
+    assert market.catalog.get("data/a@1.0.0").text == data("a", "", description="Release.")
+
+
+# --- who may see it, and by whose token ---------------------------------------------------------
+
+def test_a_private_repository_is_read_by_its_sponsors_token_alone(market, world, ann):
+    token = world.classic_token(ann, "repo")
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")}, is_private=True)
+    market.add_repository(parts, sponsor_id=market.connect(token))
+    world.seen.clear()
+    assert market.run().new == ("data/a@1.0.0",)
+    assert {each.login for each in world.seen} == {"ann"} and not world.rest()
+    assert market.names() == [] and market.present() == ["a@1.0.0"]
+
+
+def test_a_repository_that_becomes_private_is_hidden_before_anything_else(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts, sponsor_id=market.connect(world.classic_token(ann, "repo")))
+    market.run()
+    assert market.names() == ["data/a"]
+    parts.is_private = True
+    market.restart()
+    assert market.run().error is None
+    assert market.source("ann/parts").is_private and market.names() == []
+
+
+def test_a_repository_that_becomes_private_without_a_sponsor_is_not_read_on(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    parts.is_private = True
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    assert market.report().error
+    assert market.versions("data/a") == ["1.0.0"] and market.names() == []
+
+
+def test_a_repository_that_becomes_public_is_shown(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")}, is_private=True)
+    market.add_repository(parts, sponsor_id=market.connect(world.classic_token(ann, "repo")))
+    market.run()
+    parts.is_private = False
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    market.run()
+    assert not market.source("ann/parts").is_private and market.names() == ["data/a"]
+
+
+def test_a_sponsors_dead_token_is_told_and_nobody_elses_is_used(market, world, ann):
+    token = world.classic_token(ann, "repo")
+    bob = world.add_user("bob")
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")}, is_private=True)
+    parts.grants["bob"] = "read"
+    market.add_repository(parts, sponsor_id=market.connect(token))
+    market.connect(world.classic_token(bob, "repo"))
+    market.run()
+    token.is_revoked = True
+    world.seen.clear()
+    for _ in range(2):
+        assert market.report().error
+    source = market.source("ann/parts")
+    assert source.upstream_state == "forbidden" and source.failures == 2
+    assert "Connect GitHub again" in source.sync_error
+    assert "bob" not in {each.login for each in world.seen}
+    assert market.present() == ["a@1.0.0"]
+
+
+def test_a_public_repository_is_read_on_when_its_sponsors_token_ends(market, world, ann):
+    token = world.classic_token(ann)
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts, sponsor_id=market.connect(token))
+    market.run()
+    token.is_revoked = True
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    assert market.run().new == ("data/a@2.0.0",)
+
+
+def test_a_commit_of_a_fork_is_unknown_though_github_would_show_it(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    fork = world.fork(parts, world.add_user("mallory"))
+    evil = world.commit(fork, {"data/a.yaml": data("a", description="Evil.")})
+    assert parts.git.has(evil)
+    market.run()
+    with pytest.raises(NotFoundError):
+        market.catalog.get(f"data/a@{evil}")
+
+
+# --- much at once -------------------------------------------------------------------------------
+
+def test_a_mass_disappearance_waits_for_the_owner(market, world, ann):
+    parts = world.create(ann, "parts", {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
+    market.add_repository(parts)
+    market.run()
+    head = world.commit(parts, {f"data/a{n}.yaml": None for n in range(11)})
+    before = market.source("ann/parts").head
+    assert "11 versions would be withdrawn" in market.report().error
+    source = market.source("ann/parts")
+    assert (source.held_head, source.held_count, source.head) == (head, 11, before)
+    assert len(market.present()) == 15
+    market.set(source, confirmed_head=head)
+    assert len(market.run().removed) == 11
+    source = market.source("ann/parts")
+    assert (source.held_head, source.confirmed_head, source.head) == (None, None, head)
+    assert len(market.present()) == 4
+
+
+def test_ten_versions_may_go_without_a_question(market, world, ann):
+    parts = world.create(ann, "parts", {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
+    market.add_repository(parts)
+    market.run()
+    world.commit(parts, {f"data/a{n}.yaml": None for n in range(10)})
+    assert len(market.run().removed) == 10
+
+
+def test_a_deleted_repository_of_many_versions_waits_for_the_owner_too(market, world, ann):
+    parts = world.create(ann, "parts", {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
+    market.add_repository(parts)
+    market.run()
+    world.delete(parts)
+    assert "15 versions would be withdrawn" in market.report().error
+    source = market.source("ann/parts")
+    assert source.upstream_state == "gone" and len(market.present()) == 15
+    market.set(source, confirmed_head=source.held_head)
+    market.report()
+    assert market.present() == []
+
+
+def test_a_held_head_is_let_go_when_the_files_come_back(market, world, ann):
+    parts = world.create(ann, "parts", {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
+    market.add_repository(parts)
+    market.run()
+    world.commit(parts, {f"data/a{n}.yaml": None for n in range(15)} | {"x": "x"})
+    market.report()
+    world.commit(parts, {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
+    market.run()
+    assert market.source("ann/parts").held_head is None and len(market.present()) == 15
