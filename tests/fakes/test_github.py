@@ -235,10 +235,11 @@ def test_a_push_tells_the_hook_signed(github, people, upstream, tmp_path):
         client(github, token).get_repo("ann/components").create_hook(
             "web", {"url": f"{listener.url}/hook", "secret": "hush"}, ["push"])
         push(github, upstream, token, tmp_path / "work", {"README.md": "# New\n"})
-        sent = github.hooks.deliveries[0]
+        ping, sent = github.hooks.deliveries
+        assert ping.headers["X-GitHub-Event"] == "ping"
         expected = hmac.new(b"hush", sent.raw, hashlib.sha256).hexdigest()
         assert sent.headers["X-Hub-Signature-256"] == f"sha256={expected}"
-        told = listener.requests[0].body
+        told = listener.requests[1].body
         assert (told["ref"], told["after"]) == ("refs/heads/main", upstream.git.resolve("main"))
 
 

@@ -1,4 +1,5 @@
 """What GitHub says no to, and how: the stand-in refuses in the same words, codes and headers."""
+import json
 import threading
 from datetime import timedelta
 
@@ -335,6 +336,12 @@ def test_the_hourly_limit_tells_when_it_ends_and_ends_then(world, classic):
     assert classic.ask("GET", "/user").status_code == 200
 
 
+def test_an_enterprise_server_may_have_no_limits(world, classic):
+    world.limit = None
+    assert not any(name.startswith("X-RateLimit") for name in classic.ask("GET", "/user").headers)
+    assert classic.told("GET", "/rate_limit") == (404, "Rate limiting is not enabled.")
+
+
 def test_the_secondary_limit_says_how_long_or_does_not(world, classic):
     world.fault("*", "/user$", 403, SECONDARY, Retry_After="60")
     world.fault("*", "/user$", 429, "Too Many Requests")
@@ -387,3 +394,19 @@ def test_a_delivery_can_be_sent_again_with_the_same_id_or_be_lost(github, world,
         world.commit(parts, {"c": "c"}, parent=None)
         assert len(listener.requests) == 2 and github.hooks.deliveries[-1].status is None
         assert b'"forced": true' in github.hooks.deliveries[-1].raw
+
+
+def test_hooks_hear_of_pulls_and_of_what_becomes_of_a_repository(github, world, classic, parts,
+                                                                 pull):
+    github.hooks.is_lost = True
+    world.add_hook(parts, "http://127.0.0.1:9/", "x", ["pull_request", "repository"])
+    world.commit(pull.head, {"b.yaml": "more"}, branch="new")
+    classic.ask("PATCH", "/repos/ann/parts/pulls/1", state="closed")
+    world.move(parts, name="newer")
+    world.show(parts, is_private=True)
+    world.delete(parts)
+    told = [json.loads(each.raw) for each in github.hooks.deliveries]
+    assert [each["action"] for each in told] == [
+        "synchronize", "closed", "renamed", "privatized", "deleted"]
+    assert {each["repository"]["id"] for each in told} == {parts.id}
+    assert told[0]["pull_request"]["head"]["sha"] == pull.head.git.branch("new")

@@ -20,28 +20,31 @@ class Limits:
         self._world = world
 
     def count(self, token: Token | None, weight: int = 1) -> bool:
-        """Whether the request is within the limit; a `weight` of -1 takes it back."""
+        """Whether the request is within the limit, if any; a `weight` of -1 takes it back."""
         key = (name_of(token), self._window())
         with self._world.lock:
             self._world.used[key] = self._world.used.get(key, 0) + weight
-            return self._world.used[key] <= self._limit(token)
+            limit = self._limit(token)
+            return limit is None or self._world.used[key] <= limit
 
-    def rate(self, token: Token | None) -> dict[str, int]:
-        """As `/rate_limit` shows it."""
+    def rate(self, token: Token | None) -> dict[str, int] | None:
+        """As `/rate_limit` shows it; None where there are no limits."""
         used, limit = self._world.used.get((name_of(token), self._window()), 0), self._limit(token)
+        if limit is None:
+            return None
         return {"limit": limit, "remaining": max(0, limit - used), "used": min(used, limit),
                 "reset": (self._window() + 1) * 3600}
 
     def headers(self, token: Token | None) -> dict[str, str]:
         rate = self.rate(token)
-        return {**{f"X-RateLimit-{name.title()}": str(value) for name, value in rate.items()},
+        return {} if rate is None else {**{f"X-RateLimit-{name.title()}": str(value) for name, value in rate.items()},
                 "X-RateLimit-Resource": "core"}
 
     def _window(self) -> int:
         return int(self._world.now.timestamp()) // 3600
 
-    def _limit(self, token: Token | None) -> int:
-        return self._world.limit if token else ANONYMOUS_LIMIT
+    def _limit(self, token: Token | None) -> int | None:
+        return self._world.limit if token or self._world.limit is None else ANONYMOUS_LIMIT
 
 
 def name_of(token: Token | None) -> str:

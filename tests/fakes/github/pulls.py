@@ -60,6 +60,7 @@ class _Pulls:
                 looks=self._world.mergeable_looks,
                 may_maintainers_modify=bool(wanted.get("maintainer_can_modify", True)))
             self._world.pulls.append(pull)
+        self._world.on_pull(pull, "opened", token.user)
         return jsonify(self._whole(pull)), 201
 
     def _check_may_open(self, base: Repository) -> None:
@@ -82,8 +83,10 @@ class _Pulls:
         pull.title, pull.body = wanted.get("title", pull.title), wanted.get("body", pull.body)
         if wanted.get("state") == "closed" and pull.state == "open":
             pull.state, pull.closed_at = "closed", self._world.now
+            self._world.on_pull(pull, "closed", g.token.user)
         elif wanted.get("state") == "open" and pull.merged_at is None:
             pull.state, pull.closed_at = "open", None
+            self._world.on_pull(pull, "reopened", g.token.user)
         pull.updated_at = self._world.now
         return jsonify(self._whole(pull))
 
@@ -107,6 +110,7 @@ class _Pulls:
         before = pull.base.git.branch(pull.base_branch)
         pull.base.git.update_ref(f"refs/heads/{pull.base_branch}", sha)
         self._world.pushed(pull.base, f"refs/heads/{pull.base_branch}", before, sha, g.token.user)
+        self._world.on_pull(pull, "closed", g.token.user)
         return jsonify(sha=sha, merged=True, message="Pull Request successfully merged")
 
     def files(self, owner: str, name: str, number: int) -> Response:

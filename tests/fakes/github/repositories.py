@@ -42,7 +42,8 @@ def _add_reads(api: Blueprint, world: World, bodies: Bodies, access: Access) -> 
         found, wanted = access.write(owner, name, "administration", "admin"), body()
         if wanted.get("name", found.name) != found.name:
             world.move(found, name=wanted["name"])
-        found.is_private = bool(wanted.get("private", found.is_private))
+        if wanted.get("private", found.is_private) != found.is_private:
+            world.show(found, is_private=bool(wanted["private"]))
         found.is_archived = bool(wanted.get("archived", found.is_archived))
         found.allows_forks = bool(wanted.get("allow_forking", found.allows_forks))
         return jsonify(bodies.full_repository(found, g.token))
@@ -125,6 +126,8 @@ def _add_hooks(api: Blueprint, world: World, bodies: Bodies, access: Access) -> 
                 "message": "Hook already exists on this repository"}])
         hook = world.add_hook(found, config.get("url", ""), config.get("secret", ""),
                               wanted.get("events", ["push"]))
+        world.on_event(found, "ping", {"zen": "Keep it logically awesome.", "hook_id": hook.id},
+                       g.token.user)
         return jsonify(bodies.hook(found, hook)), 201
 
     @api.delete(f"{REPOSITORY}/hooks/<int:number>")

@@ -38,7 +38,8 @@ class GitHubServer:
         self.api_url = self.url + PREFIX
         bodies = Bodies(self.world, self.url)
         self.hooks = Webhooks(bodies)
-        self.world.on_push = self.hooks.pushed
+        self.world.on_push, self.world.on_pull = self.hooks.pushed, self.hooks.pull_changed
+        self.world.on_event = self.hooks.happened
         answers.register(app, self.world)
         if contract:
             contract.watch(app)

@@ -48,6 +48,8 @@ def blueprint(world: World, bodies: Bodies) -> Blueprint:
     @api.get("/rate_limit")
     def rate_limit() -> Response:
         rate = Limits(world).rate(g.token)
+        if rate is None:
+            raise ApiError(404, "Rate limiting is not enabled.")
         return jsonify(rate=rate, resources={name: rate for name in RESOURCES})
 
     return api

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 import requests
 
 from tests.fakes.github.bodies import Bodies
-from tests.fakes.github.records import Hook, Repository, User
+from tests.fakes.github.records import Hook, Pull, Repository, User
 
 TIMEOUT_S = 10
 NOTHING = "0" * 40
@@ -41,15 +41,26 @@ class Webhooks:
     def pushed(self, repository: Repository, ref: str, before: str | None, after: str | None,
                user: User) -> None:
         """Tell the hooks of the repository about a push."""
-        payload = {
+        self.happened(repository, "push", {
             "ref": ref, "before": before or NOTHING, "after": after or NOTHING,
             "created": before is None, "deleted": after is None,
-            "forced": _is_forced(repository, before, after),
-            "repository": self._bodies.repository(repository, None),
-            "sender": self._bodies.user(user)}
+            "forced": _is_forced(repository, before, after)}, user)
+
+    def pull_changed(self, pull: Pull, action: str, user: User) -> None:
+        """Tell that a pull request was opened, closed, reopened or got other commits."""
+        self.happened(pull.base, "pull_request", {
+            "action": action, "number": pull.number,
+            "pull_request": {**self._bodies.simple_pull(pull),
+                             "merged": pull.merged_at is not None}}, user)
+
+    def happened(self, repository: Repository, event: str, payload: dict[str, Any],
+                 user: User) -> None:
+        """Tell those hooks of the repository that want such an event."""
+        whole = {**payload, "repository": self._bodies.inner_repository(repository),
+                 "sender": self._bodies.user(user)}
         for hook in repository.hooks:
-            if "push" in hook.events or "*" in hook.events:
-                self.send(hook, "push", payload)
+            if event in (*hook.events, "ping") or "*" in hook.events:
+                self.send(hook, event, whole)
 
     def send(self, hook: Hook, event: str, payload: dict[str, Any]) -> Delivery:
         raw = json.dumps(payload).encode()

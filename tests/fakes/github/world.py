@@ -6,7 +6,7 @@ import shutil
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from tests.fakes.github import permission as permissions
 from tests.fakes.github.history import Commit, write_commits
@@ -27,6 +27,8 @@ from tests.fakes.github.repository import GitRepository
 
 HOURLY_LIMIT = 5000
 OnPush = Callable[[Repository, str, "str | None", "str | None", User], None]
+OnPull = Callable[[Pull, str, User], None]
+OnEvent = Callable[[Repository, str, "dict[str, Any]", User], None]
 
 
 class World:
@@ -34,7 +36,8 @@ class World:
 
     Knobs: `fork_delay` (by this clock) and `fork_looks` (requests) until a fork can be read;
     `lag` requests that a ref just made stays unseen; `mergeable_looks` times that a pull request
-    is shown before it is known whether it can be merged; `limit` requests in an hour and user;
+    is shown before it is known whether it can be merged; `limit` requests in an hour and user,
+    None for none and no word of it, as Enterprise servers have it;
     `max_tree` entries until a tree is cut off; `workflow_status` of a missing workflow scope.
     """
 
@@ -42,6 +45,8 @@ class World:
         self.lock = threading.RLock()
         self._ids = itertools.count(1000)
         self.on_push: OnPush = lambda *_: None
+        self.on_pull: OnPull = lambda *_: None
+        self.on_event: OnEvent = lambda *_: None
         self.reset(folder)
 
     def reset(self, folder: Path) -> None:
@@ -60,7 +65,8 @@ class World:
         self.flying: dict[str, int] = {}
         self.peaks: dict[str, int] = {}
         self.unseen: dict[tuple[int, str], int] = {}
-        self.limit, self.max_tree, self.workflow_status = HOURLY_LIMIT, 100_000, 422
+        self.limit: int | None = HOURLY_LIMIT
+        self.max_tree, self.workflow_status = 100_000, 422
 
     def advance(self, **duration: float) -> None:
         """Let time pass: `advance(minutes=61)`."""
@@ -226,10 +232,23 @@ class World:
     def move(self, repository: Repository, *, owner: User | None = None,
              name: str | None = None) -> None:
         """Rename it or give it to another user; the old name leads on until it is taken."""
+        before = repository.owner
         with self.lock:
             self.moved[repository.owner.lower(), repository.name.lower()] = repository.id
             repository.owner = owner.login if owner else repository.owner
             repository.name = name or repository.name
+        self._tell(repository, "renamed" if before == repository.owner else "transferred")
+
+    def show(self, repository: Repository, *, is_private: bool) -> None:
+        """Make it private or public, and tell the hooks; `is_private` alone tells nobody."""
+        repository.is_private = is_private
+        self._tell(repository, "privatized" if is_private else "publicized")
+
+    def _tell(self, repository: Repository, action: str) -> None:
+        self.on_event(repository, "repository", {"action": action}, self.owner(repository))
+
+    def owner(self, repository: Repository) -> User:
+        return self.users[repository.owner.lower()]
 
     def moved_to(self, owner: str, name: str) -> Repository | None:
         found = self.repositories.get(self.moved.get((owner.lower(), name.lower()), -1))
@@ -238,6 +257,7 @@ class World:
     def delete(self, repository: Repository) -> None:
         """Gone for everyone; objects that forks share stay, as on GitHub."""
         repository.is_deleted = True
+        self._tell(repository, "deleted")
         has_forks = any(each.source is repository for each in self.repositories.values())
         if not has_forks:
             shutil.rmtree(repository.git.path)
@@ -280,13 +300,13 @@ class World:
         """Note a push everywhere that it shows, and tell the hooks."""
         repository.pushed_at = self.now
         self._follow_heads(repository)
-        self.on_push(repository, ref, before, after, user or self.users[repository.owner.lower()])
+        self.on_push(repository, ref, before, after, user or self.owner(repository))
 
     # --- permission -----------------------------------------------------------------------------
 
     def role(self, user: User | None, repository: Repository) -> str:
         """What the person may do, whatever the token: none, read, write or admin."""
-        return permissions.role_of(user, repository, self.users[repository.owner.lower()])
+        return permissions.role_of(user, repository, self.owner(repository))
 
     def may(self, token: Token | None, repository: Repository, wanted: str,
             permission: str = "contents") -> bool:
@@ -320,7 +340,7 @@ class World:
         """A commit status: success, failure, error or pending."""
         made = Status(id=self.next_id(), sha=sha, state=state, context=context, url=url,
                       description=description, at=self.now,
-                      user=self.users[repository.owner.lower()])
+                      user=self.owner(repository))
         repository.statuses.append(made)
         return made
 
@@ -337,6 +357,9 @@ class World:
             head = None if pull.head.is_deleted else pull.head.git.branch(pull.head_branch)
             if pull.state == "open" and repository in (pull.head, pull.base):
                 pull.looks = self.mergeable_looks
+                is_news = head not in (None, pull.head_sha)
                 pull.head_sha = head or pull.head_sha
                 pull.base_sha = pull.base.git.branch(pull.base_branch) or pull.base_sha
                 pull.updated_at = self.now
+                if is_news:
+                    self.on_pull(pull, "synchronize", pull.user)
