@@ -22,6 +22,8 @@ from registry.config import Settings
 from registry.errors import DatabaseUnavailableError
 from registry.github_accounts import GitHubAccounts
 from registry.github_errors import GitHubError
+from registry.publications import Publications
+from registry.publish import Publisher
 
 log = logging.getLogger(__name__)
 LOCK = "github.lock"
@@ -127,7 +129,8 @@ def main(settings: Settings) -> None:
 def tasks(engine: sa.Engine, settings: Settings) -> list[Task]:
     """Everything that is done for users in the background."""
     accounts = GitHubAccounts(engine, settings)
-    return [AccessTask(engine, accounts)]
+    publisher = Publisher(Publications(engine), accounts, settings.github_url)
+    return [publisher, AccessTask(engine, accounts)]  # what someone waits for comes first
 
 
 def _round(worker: GitHubWorker) -> None:
