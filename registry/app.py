@@ -7,10 +7,12 @@ from typing import Mapping
 from flask import Flask
 
 from registry import db, lock
+from registry.access import Access
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.changelog import Changelog
 from registry.config import PACKAGE, Settings
+from registry.deliveries import Deliveries
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
@@ -22,6 +24,7 @@ from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
+from registry.repositories import Repositories
 from registry.runner_client import RunnerClient
 from registry.runs import Runs
 from registry.search import SearchIndex
@@ -93,7 +96,8 @@ def services_of(found: Settings) -> Services:
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
-        github=github,
+        deliveries=Deliveries(engine, found.secret_key), github=github,
+        repositories=Repositories(found, github, Access(engine)),
         search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),

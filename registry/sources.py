@@ -1,11 +1,13 @@
 """The sources: which repositories and folders are indexed, and what is wrong in their files."""
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -13,11 +15,24 @@ from registry import visibility
 from registry.db import file_problems, search_outbox, sources, versions
 from registry.entry import problems_of
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
-from registry.source import LOCAL, Source, check_tag_prefix, checked_sub_paths
+from registry.source import GITHUB, LOCAL, Source, check_tag_prefix, checked_sub_paths
 from registry.versions import FileProblem
 
+MAX_ALIKE = 100
 _NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRepository:
+    """A repository on GitHub as it is to be indexed; `branch` None: its default one."""
+
+    repo_id: int
+    full_name: str
+    is_private: bool
+    branch: str | None = None
+    sub_paths: Sequence[str] = ()
+    tag_prefix: str | None = None
 
 
 class Sources:
@@ -58,24 +73,58 @@ class Sources:
         sub_paths = checked_sub_paths(sub_paths)
         check_tag_prefix(tag_prefix)
         name = name or _NAME_BREAKS.sub("-", folder.name.removesuffix(".git")).strip("-.")
-        if not _NAME.fullmatch(name):
-            raise InvalidInputError(
-                "A source's name has letters, digits, `.`, `_` and `-`, begins with a letter or "
-                f"digit and is at most 100 long; `{name[:100]}` is not such a name.")
-        for source in self._select():
+        _check_name(name)
+        for source in self._select(sources.c.kind == LOCAL):
             if source.name == name or source.location == str(folder):
                 raise ConflictError(f"There is already the source {source.name} for "
                                     f"{source.location}. Choose another name, or remove that one.")
-        now = _now()
-        row = {"name": name, "kind": LOCAL, "location": str(folder), "owner_id": owner_id,
-               "commits": 0, "created_at": now, "sync_requested_at": now,
-               "sub_paths": list(sub_paths), "tag_prefix": tag_prefix}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(sources.insert().values(row))
-        except sa.exc.IntegrityError as error:
-            raise ConflictError(f"There is already a source {name}. Choose another.") from error
-        return self._named(name)
+        return self._insert([name], {
+            "kind": LOCAL, "location": str(folder), "owner_id": owner_id,
+            "sub_paths": list(sub_paths), "tag_prefix": tag_prefix})
+
+    def add_repository(self, wanted: NewRepository, *, name: str | None, owner_id: int,
+                       sponsor_id: int | None) -> Source:
+        """Have a repository on GitHub indexed, which `owner_id` was seen to read.
+
+        `name` None: the repository's own, with a number behind it where that is taken.
+        `sponsor_id` None: it is read as nobody. Raises InvalidInputError for what cannot be,
+        ConflictError for what is indexed already and for a name that is taken.
+        """
+        sub_paths = checked_sub_paths(wanted.sub_paths)
+        check_tag_prefix(wanted.tag_prefix)
+        if name is not None:
+            _check_name(name)
+        for source in self._select(sources.c.repo_id == wanted.repo_id):
+            if (source.branch, source.sub_paths, source.tag_prefix) == (
+                    wanted.branch, sub_paths, wanted.tag_prefix):
+                raise ConflictError(f"{wanted.full_name} is indexed already: it is the source "
+                                    f"{source.name}. Give another branch, folders or tags to have "
+                                    "it a second time.")
+        own = [wanted.full_name, *(f"{wanted.full_name}-{number}"
+                                   for number in range(2, MAX_ALIKE))]
+        return self._insert([name] if name else own, {
+            "kind": GITHUB, "location": wanted.full_name, "repo_id": wanted.repo_id,
+            "is_private": wanted.is_private, "branch": wanted.branch, "owner_id": owner_id,
+            "sponsor_id": sponsor_id, "sub_paths": list(sub_paths),
+            "tag_prefix": wanted.tag_prefix})
+
+    def sponsor(self, source: Source, user_id: int | None) -> None:
+        """Have it synced with the token of `user_id`, who agreed; None: as nobody."""
+        self._update(source, sponsor_id=user_id, sync_requested_at=_now())
+
+    def agree(self, source: Source, held_head: str) -> None:
+        """Have a held head shown, whatever that takes away; raises ConflictError for another."""
+        with self._engine.begin() as connection:
+            is_done = connection.execute(sources.update().where(
+                sources.c.id == source.id, sources.c.held_head == held_head)
+                .values(confirmed_head=held_head, sync_requested_at=_now())).rowcount
+        if not is_done:
+            raise ConflictError(f"What was held back of {source.name} is another commit by now, "
+                                "or none. Look at the source again before you decide.")
+
+    def keep(self, source: Source) -> None:
+        """Have what is shown stay, whatever was held back, until the owner says otherwise."""
+        self._update(source, confirmed_head=source.head)
 
     def remove(self, name: str) -> None:
         """Forget a source and all its versions; its origin stays as it is. Raises NotFoundError."""
@@ -89,10 +138,7 @@ class Sources:
 
     def request_sync(self, name: str) -> None:
         """Have a source synced now instead of at its turn; raises NotFoundError."""
-        source = self._named(name)
-        with self._engine.begin() as connection:
-            connection.execute(sources.update().where(sources.c.id == source.id)
-                               .values(sync_requested_at=_now()))
+        self._update(self._named(name), sync_requested_at=_now())
 
     def requested(self) -> list[str]:
         """The names of the sources that someone wants synced now."""
@@ -125,6 +171,31 @@ class Sources:
                 _selected().where(*conditions).order_by(sources.c.name))
             return [_source(row) for row in rows]
 
+    def warning_counts(self) -> dict[int, int]:
+        """How many components at its head could be better written, by the id of the source."""
+        query = sa.select(versions.c.source_id, sa.func.count()).where(
+            versions.c.head_path.is_not(None), sa.cast(versions.c.warnings, sa.Text) != "[]"
+            ).group_by(versions.c.source_id)
+        with self._engine.connect() as connection:
+            return {source_id: count for source_id, count in connection.execute(query)}
+
+    def _insert(self, names: Sequence[str], row: Mapping[str, Any]) -> Source:
+        """Under the first of the names that is free; raises ConflictError."""
+        now = _now()
+        for name in names:
+            with contextlib.suppress(sa.exc.IntegrityError), self._engine.begin() as connection:
+                connection.execute(sources.insert().values(
+                    {**row, "name": name, "commits": 0, "created_at": now,
+                     "sync_requested_at": now}))
+                break
+        else:
+            raise ConflictError(f"The name {names[0]} is taken. Choose another one.")
+        return self._named(name)
+
+    def _update(self, source: Source, **values: Any) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(sources.update().where(sources.c.id == source.id).values(values))
+
     def _named(self, name: str) -> Source:
         """Whoever may see it. Raises NotFoundError."""
         for source in self._select(sources.c.name == name):
@@ -142,6 +213,13 @@ def _selected() -> sa.Select[Any]:
 
 def _source(row: sa.Row[Any]) -> Source:
     return Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            "A source's name has letters, digits, `.`, `_` and `-`, begins with a letter or "
+            f"digit and is at most 100 long; `{name[:100]}` is not such a name.")
 
 
 def _folder(location: str) -> Path:

@@ -18,6 +18,7 @@ from registry.views import (
     api_publish,
     api_relations,
     api_sources,
+    api_webhooks,
 )
 from registry.views.api_openapi import Access, Api, document
 from registry.views.errors import API_PREFIX
@@ -28,13 +29,14 @@ SECTIONS = {"components": "Components", "publish": "Publishing",
             "relations": "What changed, what is used by whom",
             "marks": "What owners say about versions",
             "jobs": "Jobs", "sources": "Sources and the server",
+            "webhooks": "What GitHub tells of by itself",
             "dumps": "Dumps of the whole catalog", "account": "Account", "docs": "This document"}
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
 APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_sources.api,
         api_dumps.api,
-        api_publish.api, api_publications.api, api_account.api, api)
+        api_webhooks.api, api_publish.api, api_publications.api, api_account.api, api)
 
 
 @api.route("GET", "/openapi.json", access=Access.PUBLIC, media="application/json")

@@ -406,6 +406,14 @@ class Source(Answer):
         description="Folders below which components are looked for; empty: everywhere.")
     tag_prefix: str | None = Field(
         description="Tags that begin so and go on with a version name versions; null: none do.")
+    is_private: bool = Field(description="Shown only to those whose own token reads it.")
+    branch: str | None = Field(description="null: the repository's default branch, or a folder.")
+    state: str = Field(description="`ok`, or in a word what is not as it should be.")
+    freshness: str = Field(description="Which commit is indexed, which one is upstream.")
+    upstream_head: str | None
+    checked_at: datetime | None = Field(description="When GitHub was last asked for that.")
+    next_sync_at: datetime | None
+    is_syncing: bool = Field(description="A sync runs, or begins in a moment.")
 
 
 class Sources(Answer):
@@ -414,8 +422,15 @@ class Sources(Answer):
 
 class NewSource(Given):
     location: str = Field(min_length=1, max_length=4096,
-                          description="A folder or bare repository on the server's machine.")
+                          description="A repository on GitHub as owner/name or by an address of "
+                                      "it; for admins also the whole path of a folder or bare "
+                                      "repository on the server's machine.")
     name: str | None = Field(default=None, max_length=255)
+    branch: str | None = Field(default=None, max_length=255,
+                               description="Of a repository; null: its default branch.")
+    use_my_token: bool = Field(
+        default=False, description="Your own token may be used to sync it in the background; for "
+                                   "a private repository it must be.")
     sub_paths: list[str] = Field(
         default=[], max_length=100,
         description="Folders below it where components are looked for; empty: everywhere.")
@@ -804,6 +819,44 @@ class GitHubAccess(Answer):
     problem: str | None = Field(description="A code; null: it works, as far as is known.")
     message: str | None = Field(description="What that means and what to do.")
     limitations: list[str] = Field(description="What will not work with this token.")
+
+
+# --- sources from GitHub -------------------------------------------------------------------------
+
+class SyncProgress(Answer):
+    stage: str
+    title: str
+    done: int
+    total: int = Field(description="0: nobody knows yet of how much.")
+
+
+class SourceState(Answer):
+    code: str
+    title: str
+    text: str
+
+
+class SourceStatus(Source):
+    warnings: int = Field(description="Components that could be better written.")
+    progress: SyncProgress | None = Field(description="null: no sync runs.")
+    states: list[SourceState] = Field(description="What is not as it should be, the worst first.")
+    sponsor: str | None = Field(description="Whose token syncs it; null: none is used.")
+    held_head: str | None = Field(description="A commit that waits for the owner's word.")
+    held_count: int = Field(description="How many versions it would take away.")
+
+
+class HeldHead(Given):
+    head: str = Field(min_length=40, max_length=40,
+                      description="The commit that you agree to, as the source tells it.")
+
+
+class WebhookFacts(Answer):
+    url: str = Field(description="Where GitHub sends what happens; content type application/json.")
+    secret: str
+
+
+class Taken(Answer):
+    is_new: bool = Field(description="false: this delivery came before, so nothing was done.")
 
 
 # --- publishing to GitHub ------------------------------------------------------------------------

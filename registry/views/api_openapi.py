@@ -23,7 +23,8 @@ _PATH_ARGUMENT = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
 _ERRORS = {400: "The request is wrong; `errors` says where.", 401: "The login is missing or wrong.",
            403: "Not allowed.", 404: "There is no such thing.",
            409: "It does not go with what is there; `choices` tell apart what fits.",
-           410: "It was deleted for good; the message says why.", 429: "Too many attempts.",
+           410: "It was deleted for good; the message says why.", 413: "The body is too large.",
+           429: "Too many attempts.",
            503: "The runner or, as `code` says, the database does not answer."}
 _SENTENCES = {"missing": "This field is missing.",
               "extra_forbidden": "There is no such field here."}

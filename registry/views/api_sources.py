@@ -10,10 +10,14 @@ from registry.views.api_openapi import Access, Api
 from registry.views.errors import API_PREFIX
 from registry.views.services import services
 from registry.views.source_access import (
+    AskedSource,
     add_source,
     last_sync,
     owned_source,
+    required_webhook,
     source_json,
+    sponsor,
+    status_json,
     visible_source,
 )
 from registry.views.text import iso
@@ -30,21 +34,30 @@ def list_sources() -> dict[str, Any]:
 
 
 @api.route("POST", "/sources", body=models.NewSource, status=201, result=models.Source,
-           errors=(403, 409))
+           errors=(403, 404, 409))
 def create_source(body: models.NewSource) -> dict[str, Any]:
-    """Index another repository; for an admin. Its first sync begins at once."""
-    user = auth.required_admin("add a source")
-    return source_json(add_source(user, body.location, body.name, sub_paths=body.sub_paths,
-                                  tag_prefix=body.tag_prefix))
+    """Index a repository on GitHub or, for an admin, a folder. Its first sync begins at once.
+
+    GitHub is asked once, as you, whether you see the repository; 503 where it does not answer.
+    """
+    return source_json(add_source(AskedSource(
+        location=body.location, name=body.name or "", branch=body.branch or "",
+        sub_paths=body.sub_paths, tag_prefix=body.tag_prefix, is_sponsored=body.use_my_token)))
 
 
-@api.route("DELETE", "/sources/<name>", status=204, errors=(403, 404))
+@api.route("DELETE", "/sources/<path:name>", status=204, errors=(403, 404))
 def remove_source(name: str) -> None:
     """Take a source and its components out of the catalog; for its owner or an admin."""
     services().sources.remove(owned_source(auth.required_user(), name).name)
 
 
-@api.route("POST", "/sources/<name>/sync", status=202, errors=(404,))
+@api.route("GET", "/sources/<path:name>/status", result=models.SourceStatus, errors=(404,))
+def show_source(name: str) -> dict[str, Any]:
+    """How one source stands: how far its sync is, how fresh it is, what is wrong with it."""
+    return status_json(visible_source(auth.required_user(), name))
+
+
+@api.route("POST", "/sources/<path:name>/sync", status=202, errors=(404,))
 def sync_source(name: str) -> dict[str, Any]:
     """Ask for a sync now; it begins within a second."""
     source = visible_source(auth.required_user(), name)
@@ -52,13 +65,32 @@ def sync_source(name: str) -> dict[str, Any]:
     return {}
 
 
-@api.route("GET", "/sources/<name>/problems", result=models.FileProblems, errors=(403, 404))
+@api.route("GET", "/sources/<path:name>/problems", result=models.FileProblems, errors=(404,))
 def list_problems(name: str) -> dict[str, Any]:
-    """The files of a source that are no valid components; for its owner or an admin."""
-    source = owned_source(auth.required_user(), name)
-    sources = services().sources
+    """The files of a source that are no valid components, and advice about those that are."""
+    source, sources = visible_source(auth.required_user(), name), services().sources
     return {"problems": list(map(_file_json, sources.problems(source.id))),
             "warnings": list(map(_file_json, sources.warnings(source.id)))}
+
+
+@api.route("POST", "/sources/<path:name>/agree", body=models.HeldHead, status=202,
+           errors=(403, 404, 409))
+def agree_to_head(name: str, body: models.HeldHead) -> dict[str, Any]:
+    """Have a commit shown that was held back because it takes away much; for the owner."""
+    services().sources.agree(owned_source(auth.required_user(), name), body.head)
+    return {}
+
+
+@api.route("PUT", "/sources/<path:name>/sponsor", status=204, errors=(403, 404, 409))
+def use_my_token(name: str) -> None:
+    """Have the source synced with your own token from now on; GitHub is asked whether it may."""
+    sponsor(auth.required_user(), name)
+
+
+@api.route("GET", "/sources/<path:name>/webhook", result=models.WebhookFacts, errors=(403, 404))
+def show_webhook(name: str) -> dict[str, Any]:
+    """Where GitHub may tell of pushes, and the secret that it signs with; for the owner alone."""
+    return required_webhook(auth.required_user(), name)
 
 
 @api.route("GET", "/catalog/hash", result=models.CatalogHash, errors=(403,))

@@ -9,6 +9,7 @@ from flask import current_app
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.changelog import Changelog
+from registry.deliveries import Deliveries
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
@@ -18,6 +19,7 @@ from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
 from registry.relations import Relations
+from registry.repositories import Repositories
 from registry.runner_client import RunnerClient
 from registry.runs import Runs
 from registry.search import SearchIndex
@@ -37,6 +39,7 @@ class Services:
     accounts: Accounts
     catalog: Catalog
     changelog: Changelog
+    deliveries: Deliveries
     drafts: Drafts
     dumps: Dumps
     feeds: Feeds
@@ -49,6 +52,7 @@ class Services:
     publications: Publications
     recommendation: Recommendation
     relations: Relations
+    repositories: Repositories
     runner: RunnerClient
     runs: Runs
     is_github_up: Callable[[], bool]

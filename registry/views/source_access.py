@@ -1,14 +1,42 @@
 """Sources as pages and API tell of them, and who may touch one."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Sequence
 
+from flask import url_for
+
 from registry.accounts import User
-from registry.errors import ForbiddenError, InvalidInputError, NotFoundError
-from registry.sources import Source
+from registry.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
+from registry.repository_name import check_branch
+from registry.sources import NewRepository, Source
+from registry.views import auth
 from registry.views.services import services
+from registry.views.source_state import (
+    freshness,
+    is_busy,
+    is_on_github,
+    progress_of,
+    states_of,
+    verdict,
+)
 from registry.views.text import iso
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedSource:
+    """What someone wants indexed, as a form or a program gives it; empty texts were not given.
+
+    `is_sponsored`: the user's own token may be used for it in the background.
+    """
+
+    location: str
+    name: str = ""
+    branch: str = ""
+    sub_paths: Sequence[str] = ()
+    tag_prefix: str | None = None
+    is_sponsored: bool = False
 
 
 def visible_source(user: User, name: str) -> Source:
@@ -17,30 +45,100 @@ def visible_source(user: User, name: str) -> Source:
 
 
 def owned_source(user: User, name: str) -> Source:
-    """The source, for its owner or an admin; raises NotFoundError or ForbiddenError."""
+    """The source, for its owner or an admin who sees it; raises NotFoundError or ForbiddenError."""
     source = visible_source(user, name)
-    if not (user.is_admin or source.owner_id == user.id):
+    if not may_change(user, source):
         raise ForbiddenError(f"Only the owner of {name} or an admin can do that. Ask one of them.")
     return source
 
 
-def add_source(user: User, location: str, name: str | None, *, sub_paths: Sequence[str] = (),
-               tag_prefix: str | None = None) -> Source:
-    """Have a folder indexed; raises InvalidInputError or ConflictError telling what is wrong."""
-    if not location.startswith(("/", "~")):
-        raise InvalidInputError("Give the whole path of a folder on the server, such as "
-                                f"/srv/components; {location[:200]!r} does not begin with /.")
-    return services().sources.add_folder(location, name=name or None, owner_id=user.id,
-                                         sub_paths=sub_paths, tag_prefix=tag_prefix)
+def may_change(user: User, source: Source) -> bool:
+    return user.is_admin or source.owner_id == user.id
+
+
+def add_source(asked: AskedSource) -> Source:
+    """Have a folder of this server or a repository on GitHub indexed, for the user who asks.
+
+    Raises ForbiddenError for a folder and no admin, InvalidInputError, NotFoundError,
+    ConflictError or GitHubError, each telling what is wrong.
+    """
+    if asked.location.startswith(("/", "~")):
+        return _add_folder(auth.required_admin("add a folder of this server"), asked)
+    user = auth.required_user()
+    if not asked.location:
+        raise InvalidInputError("Give a repository on GitHub as owner/name, such as "
+                                "microsoft/pai, or the address of its page.")
+    return _add_repository(user, asked)
+
+
+def sponsor(user: User, name: str) -> Source:
+    """From now on the user's own token syncs the source; raises where it may not read it."""
+    source = visible_source(user, name)
+    if not is_on_github(source):
+        raise InvalidInputError(f"{name} is a folder of this server, which needs no token.")
+    if not services().repositories.is_connected(user.id):
+        raise InvalidInputError("You have not connected GitHub. Paste a token on the page "
+                                "Settings, then come back.")
+    if services().repositories.find(user.id, source.location).id != source.repo_id:
+        raise ConflictError(f"{source.location} is another repository now than the one that is "
+                            "indexed. Remove the source and add it again if you trust it.")
+    services().sources.sponsor(source, user.id)
+    return source
+
+
+def may_sponsor(user: User, source: Source) -> bool:
+    """Whether the user may offer their token for it; GitHub decides whether it reads it."""
+    return is_on_github(source) and source.sponsor_id != user.id \
+        and services().repositories.is_connected(user.id)
+
+
+def required_webhook(user: User, name: str) -> dict[str, str]:
+    """Raises NotFoundError, and ForbiddenError for everyone but the owner of a repository."""
+    source = visible_source(user, name)
+    found = webhook_of(source) if source.owner_id == user.id else None
+    if found is None:
+        raise ForbiddenError("Only the owner of a source from GitHub sees its webhook.")
+    return found
+
+
+def webhook_of(source: Source) -> dict[str, str] | None:
+    """Where GitHub may tell of pushes, and the secret that it signs with; for the owner alone."""
+    if not is_on_github(source):
+        return None
+    return {"url": url_for("api_webhooks.receive_delivery", source_id=source.id, _external=True),
+            "secret": services().deliveries.secret(source.id).reveal()}
+
+
+def make_webhook(user: User, source: Source) -> None:
+    """Have GitHub make it, with the user's own token; raises GitHubError where that may not."""
+    if not is_on_github(source):
+        raise InvalidInputError(f"{source.name} is a folder of this server, which has no webhook.")
+    services().repositories.make_webhook(
+        user.id, source, url_for("api_webhooks.receive_delivery", source_id=source.id,
+                                 _external=True), services().deliveries.secret(source.id))
 
 
 def source_json(source: Source) -> dict[str, Any]:
+    """As lists of the API tell of it."""
     return {
         "name": source.name, "kind": source.kind, "location": source.location,
         "head": source.head, "synced_at": iso(source.synced_at), "sync_error": source.sync_error,
         "components": source.components, "problems": source.problems,
-        "owner": _owner(source), "sub_paths": list(source.sub_paths),
-        "tag_prefix": source.tag_prefix}
+        "owner": name_of(source.owner_id), "sub_paths": list(source.sub_paths),
+        "tag_prefix": source.tag_prefix, "is_private": source.is_private,
+        "branch": source.branch, "state": verdict(source).code, "freshness": freshness(source),
+        "upstream_head": source.upstream_head, "checked_at": iso(source.checked_at),
+        "next_sync_at": iso(source.next_sync_at), "is_syncing": is_busy(source)}
+
+
+def status_json(source: Source) -> dict[str, Any]:
+    """Everything about one source but its files."""
+    return source_json(source) | {
+        "warnings": services().sources.warning_counts().get(source.id, 0),
+        "progress": progress_of(source), "sponsor": name_of(source.sponsor_id),
+        "states": [{"code": state.code, "title": state.title, "text": state.text}
+                   for state in states_of(source)],
+        "held_head": source.held_head, "held_count": source.held_count}
 
 
 def last_sync() -> datetime | None:
@@ -49,8 +147,37 @@ def last_sync() -> datetime | None:
     return max(moments, default=None)
 
 
-def _owner(source: Source) -> str | None:
+def name_of(user_id: int | None) -> str | None:
+    """What a user is called; None where there is none, or none any more."""
     try:
-        return services().accounts.user(source.owner_id).name if source.owner_id else None
+        return services().accounts.user(user_id).name if user_id else None
     except NotFoundError:
         return None
+
+
+def _add_folder(user: User, asked: AskedSource) -> Source:
+    return services().sources.add_folder(
+        asked.location, name=asked.name or None, owner_id=user.id, sub_paths=asked.sub_paths,
+        tag_prefix=asked.tag_prefix)
+
+
+def _add_repository(user: User, asked: AskedSource) -> Source:
+    check_branch(asked.branch or None)
+    found = services().repositories.find(user.id, asked.location)
+    if found.is_private and not asked.is_sponsored:
+        raise InvalidInputError(
+            f"{found.full_name} is private, so it is synced with your token. Agree to that "
+            "below; on the command line, with --use-my-token.")
+    if asked.is_sponsored and not services().repositories.is_connected(user.id):
+        raise InvalidInputError("You have not connected GitHub, so there is no token to use. "
+                                "Paste one on the page Settings, or leave that out.")
+    if found.is_private and asked.name:
+        raise InvalidInputError("A private repository keeps its own name here, so that no name "
+                                "tells of it. Leave the name empty.")
+    source = services().sources.add_repository(
+        NewRepository(repo_id=found.id, full_name=found.full_name, is_private=found.is_private,
+                      branch=asked.branch or None, sub_paths=asked.sub_paths,
+                      tag_prefix=asked.tag_prefix),
+        name=asked.name or None, owner_id=user.id,
+        sponsor_id=user.id if asked.is_sponsored else None)
+    return source

@@ -1,61 +1,167 @@
-"""The page of sources: what is indexed, how the last sync went, what is wrong in which file."""
+"""The pages of sources: the list, adding one, and one source with its state and its files."""
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Any, Callable, Mapping
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from registry.errors import ConflictError, InvalidInputError, NotFoundError
+from registry.accounts import User
+from registry.errors import RegistryError
+from registry.sources import Source
+from registry.versions import FileProblem
 from registry.views import auth
 from registry.views.services import services
-from registry.views.source_access import add_source, owned_source, source_json, visible_source
+from registry.views.source_access import (
+    AskedSource,
+    add_source,
+    make_webhook,
+    may_change,
+    may_sponsor,
+    name_of,
+    owned_source,
+    sponsor,
+    visible_source,
+    webhook_of,
+)
+from registry.views.source_state import (
+    freshness,
+    is_busy,
+    is_on_github,
+    progress_of,
+    states_of,
+    verdict,
+)
 
-_FIELDS = ("location", "name", "sub_paths", "tag_prefix")
+MAX_FILES = 200
 blueprint = Blueprint("sources", __name__, url_prefix="/sources")
 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    return _page()
+    return _list()
 
 
 @blueprint.post("")
 def add() -> ResponseReturnValue:
-    user = auth.required_admin("add a source")
-    given = {key: request.form.get(key, "").strip() for key in _FIELDS}
+    auth.required_user()
+    form = {key: value.strip() for key, value in request.form.items()}
     try:
-        source = add_source(
-            user, given["location"], given["name"], sub_paths=given["sub_paths"].splitlines(),
-            tag_prefix=given["tag_prefix"] if "has_tags" in request.form else None)
-    except (InvalidInputError, ConflictError, NotFoundError) as error:
-        return _page(wrong=error.message, given=given), error.status
-    flash(f"{source.name} is added. Its first sync begins now; reload to see what it found.")
-    return redirect(url_for("sources.index"), 303)
+        source = add_source(AskedSource(
+            location=form.get("location", ""), name=form.get("name", ""),
+            branch=form.get("branch", ""),
+            sub_paths=request.form.get("sub_paths", "").splitlines(),
+            tag_prefix=form.get("tag_prefix", "") if "has_tags" in form else None,
+            is_sponsored="use_my_token" in form))
+    except RegistryError as error:
+        if error.status in (401, 403) and "folder" in form:
+            raise
+        return _list(wrong=error.message, given=form), error.status
+    flash(f"{source.name} is added. Its first sync begins now.")
+    return redirect(page_url(source.name), 303)
 
 
-@blueprint.post("/<name>/sync")
+@blueprint.get("/<path:name>")
+def show(name: str) -> ResponseReturnValue:
+    return _page(visible_source(auth.required_user(), name))
+
+
+@blueprint.post("/<path:name>/sync")
 def sync(name: str) -> ResponseReturnValue:
     services().sources.request_sync(visible_source(auth.required_user(), name).name)
-    flash(f"A sync of {name} begins now. Reload to see what it found.")
-    return redirect(url_for("sources.index"), 303)
+    flash(f"{name} is indexed now.")
+    return redirect(page_url(name), 303)
 
 
-@blueprint.post("/<name>/remove")
+@blueprint.post("/<path:name>/remove")
 def remove(name: str) -> ResponseReturnValue:
     services().sources.remove(owned_source(auth.required_user(), name).name)
     flash(f"{name} and its components are out of the catalog. The repository is as it was.")
     return redirect(url_for("sources.index"), 303)
 
 
-def _page(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
-    """Every source; the problems in its files for its owner and admins alone."""
+@blueprint.post("/<path:name>/agree")
+def agree(name: str) -> ResponseReturnValue:
+    source = owned_source(auth.required_user(), name)
+    return _done(source, lambda: services().sources.agree(
+        source, request.form.get("held_head", "")),
+        "The next sync, which begins now, takes the new commit over.")
+
+
+@blueprint.post("/<path:name>/keep")
+def keep(name: str) -> ResponseReturnValue:
+    source = owned_source(auth.required_user(), name)
+    return _done(source, lambda: services().sources.keep(source),
+                 "What is in the marketplace stays.")
+
+
+@blueprint.post("/<path:name>/sponsor")
+def use_my_token(name: str) -> ResponseReturnValue:
+    user = auth.required_user()
+    return _done(visible_source(user, name), lambda: sponsor(user, name),
+                 f"{name} is synced with your token from now on.")
+
+
+@blueprint.post("/<path:name>/webhook")
+def create_webhook(name: str) -> ResponseReturnValue:
+    user = auth.required_user()
+    source = owned_source(user, name)
+    return _done(source, lambda: make_webhook(user, source),
+                 "The webhook is made: GitHub tells of each push from now on.")
+
+
+def page_url(name: str) -> str:
+    return url_for("sources.show", name=name)
+
+
+def _done(source: Source, act: Callable[[], Any], text: str) -> ResponseReturnValue:
+    """Do something and show the source again, with what went wrong beside it."""
+    try:
+        act()
+    except RegistryError as error:
+        return _page(source, wrong=error.message), error.status
+    flash(text)
+    return redirect(page_url(source.name), 303)
+
+
+def _list(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
     user, known = auth.required_user(), services().sources
-    rows = []
-    for source in known.visible(user_id=user.id):
-        is_owner = user.is_admin or source.owner_id == user.id
-        rows.append({**source_json(source), "is_owner": is_owner,
-                     "files": known.problems(source.id) if is_owner else [],
-                     "warned": known.warnings(source.id) if is_owner else []})
-    return render_template("sources/index.html", sources=rows, wrong=wrong, given=given,
-                           has_tags="has_tags" in request.form)
+    warned = known.warning_counts()
+    rows = [{"source": source, "verdict": verdict(source), "warnings": warned.get(source.id, 0)}
+            for source in known.visible(user_id=user.id)]
+    return render_template(
+        "sources/index.html", rows=rows, wrong=wrong, given=given, has_tags="has_tags" in given,
+        github=services().repositories.host,
+        is_connected=services().repositories.is_connected(user.id))
+
+
+def _page(source: Source, *, wrong: str = "") -> str:
+    user, known = auth.required_user(), services().sources
+    broken, warned = known.problems(source.id), known.warnings(source.id)
+    return render_template(
+        "sources/show.html", source=source, wrong=wrong, verdict=verdict(source),
+        states=states_of(source), freshness=freshness(source), progress=progress_of(source),
+        is_busy=is_busy(source), is_on_github=is_on_github(source),
+        broken=[_shown(source, file) for file in broken[:MAX_FILES]], broken_count=len(broken),
+        warned=[_shown(source, file) for file in warned[:MAX_FILES]], warned_count=len(warned),
+        **_people(user, source))
+
+
+def _people(user: User, source: Source) -> dict[str, Any]:
+    """Who owns and syncs the source, and what the viewer may do with it."""
+    is_owner = may_change(user, source)
+    return {
+        "owner": name_of(source.owner_id), "sponsor": name_of(source.sponsor_id),
+        "is_owner": is_owner, "may_sponsor": may_sponsor(user, source),
+        "webhook": webhook_of(source) if source.owner_id == user.id else None,
+        "github_url": services().repositories.url(source) if is_on_github(source) else None}
+
+
+def _shown(source: Source, file: FileProblem) -> dict[str, Any]:
+    """A file and what is wrong in it, with where that can be read on GitHub."""
+    def url(line: int | None) -> str | None:
+        return services().repositories.file_url(
+            source, file.commit, file.path, line) if is_on_github(source) else None
+
+    return {"path": file.path, "commit": file.commit, "url": url(None),
+            "problems": [(problem, url(problem.line)) for problem in file.problems]}

@@ -287,6 +287,9 @@ def test_sources_are_listed_with_their_state(ann):
     assert (source["name"], source["owner"], source["components"], source["problems"]) == (
         "examples", "ann", 2, 1)
     assert source["synced_at"].endswith("Z") and source["sync_error"] is None
+    status = ann.get("/sources/examples/status").json
+    assert status | source == status
+    assert (status["state"], status["warnings"], status["progress"]) == ("ok", 0, None)
 
 
 def test_a_source_is_added_synced_and_removed_by_an_admin(web, tmp_path):
@@ -302,10 +305,9 @@ def test_a_source_is_added_synced_and_removed_by_an_admin(web, tmp_path):
     assert admin.delete("/sources/mine").status_code == 404
 
 
-def test_only_the_owner_or_an_admin_reads_the_problems(web, ann):
-    found = ann.get("/sources/examples/problems").json["problems"]
+def test_who_sees_a_source_reads_its_problems_and_only_its_owner_or_an_admin_removes_it(web, ann):
+    found = web.program("bob").get("/sources/examples/problems").json["problems"]
     assert found[0]["path"] == "job/broken.yaml" and found[0]["errors"][0]["line"] == 3
-    assert web.program("bob").get("/sources/examples/problems").status_code == 403
     assert web.program("bob").delete("/sources/examples").status_code == 403
     assert ann.post("/sources", {"location": "/tmp"}).status_code == 403
 

@@ -1,0 +1,26 @@
+// A source's page: while a sync runs, how far it is; afterwards what it found.
+
+const POLL_MS = 1000;
+const MOST_MS = 10000;
+
+const live = () => document.getElementById("live");
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+async function look() {
+  const response = await fetch(location.href);
+  if (response.redirected || response.status === 404) location.reload();
+  if (!response.ok) return false;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const found = page.getElementById("live");
+  // Whoever is about to press a button in there is not disturbed.
+  if (found && !live().contains(document.activeElement)
+      && !live().querySelector("details.confirm[open]")) live().replaceWith(found);
+  return true;
+}
+
+let wait = POLL_MS;
+while (live() && "busy" in live().dataset) {
+  await pause(wait);
+  if (document.hidden) continue;
+  wait = await look().catch(() => false) ? POLL_MS : Math.min(wait * 2, MOST_MS);
+}

@@ -1,0 +1,152 @@
+"""How a source stands, in words: what happened, and what its readers or its owner can do."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Mapping
+
+from registry.sources import GITHUB, Source
+from registry.views.text import ago, iso
+
+SHORT = 7
+STAGES: Mapping[str, str] = {
+    "asking": "Asking GitHub", "history": "Fetching the history", "files": "Fetching files",
+    "reading": "Reading components", "writing": "Writing the catalogue"}
+_SETTLED = frozenset({"ok", ""})
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """One thing to know about a source; `tone` is good, busy, warn or bad, as the pages have it."""
+
+    code: str
+    tone: str
+    title: str
+    text: str
+
+
+def is_on_github(source: Source) -> bool:
+    return source.kind == GITHUB
+
+
+def is_busy(source: Source) -> bool:
+    """Whether a sync runs, or is about to."""
+    return source.progress is not None or source.sync_requested_at is not None
+
+
+def is_behind(source: Source) -> bool:
+    """Whether GitHub told of a commit that the catalog does not show yet."""
+    return bool(source.upstream_head) and source.upstream_head != source.head
+
+
+def freshness(source: Source, now: datetime | None = None) -> str:
+    """`indexed abc1234 · upstream def5678 · 2 minutes behind`; `now` None: this moment."""
+    shown = f"indexed {source.head[:SHORT]}" if source.head else "not indexed yet"
+    if not is_on_github(source):
+        return shown
+    if not source.upstream_head:
+        return f"{shown} · upstream not seen yet" if source.upstream_state in _SETTLED else shown
+    told = f"{shown} · upstream {source.upstream_head[:SHORT]}"
+    return f"{told} · {_behind(source, now)}" if is_behind(source) else f"{told} · up to date"
+
+
+def _behind(source: Source, now: datetime | None) -> str:
+    since = source.upstream_at or source.checked_at
+    length = ago(since, now) if since else "just now"
+    return f"{length.removesuffix(' ago')} behind" if length != "just now" else \
+        "less than a minute behind"
+
+
+def progress_of(source: Source) -> dict[str, Any] | None:
+    """What a sync does now; `total` 0: nobody knows of how much."""
+    told = source.progress
+    if told is None:
+        return None
+    stage = str(told.get("stage", ""))
+    return {"stage": stage, "title": STAGES.get(stage, stage.capitalize() or "Syncing"),
+            "done": int(told.get("done") or 0), "total": int(told.get("total") or 0)}
+
+
+def states_of(source: Source) -> list[State]:
+    """Everything that is not as it should be, the worst first; empty where all is well."""
+    found = [_upstream(source), _held(source), _failed(source), _moved(source)]
+    return [state for state in found if state]
+
+
+def verdict(source: Source) -> State:
+    """How it stands in two words, for a list."""
+    for state in states_of(source):
+        if state.code != "moved":
+            return state
+    if source.progress is not None or (source.synced_at is None and is_busy(source)):
+        return State(code="syncing", tone="busy", title="Syncing", text="A sync runs now.")
+    if is_behind(source):
+        return State(code="behind", tone="warn", title="Behind", text=freshness(source))
+    if source.head is None:
+        return State(code="new", tone="busy", title="Not synced yet",
+                     text="Its first sync has not ended yet.")
+    return State(code="ok", tone="good", title="Up to date", text=freshness(source))
+
+
+def _upstream(source: Source) -> State | None:
+    if source.upstream_state not in _UPSTREAM:
+        return None
+    title, text = _UPSTREAM[source.upstream_state]
+    return State(code=source.upstream_state, tone="bad" if source.upstream_state != "empty"
+                 else "warn", title=title, text=text.format(name=source.location))
+
+
+_UPSTREAM = {
+    "gone": ("Gone from GitHub", (
+        "`{name}` was deleted, or is not public any more. What was indexed keeps serving, marked "
+        "as withdrawn upstream. If it comes back, the next sync takes it up again; if it will "
+        "not, its owner or an admin can remove the source.")),
+    "replaced": ("Another repository has its name", (
+        "The repository that was indexed is gone, and `{name}` is a new one, made by whoever took "
+        "the name. Nothing is read from it. If you trust it, remove this source and add the "
+        "repository again.")),
+    "forbidden": ("GitHub lets nobody read it", (
+        "The token that syncs `{name}` does not read it any more, or there is none. What was "
+        "indexed stays for those whose own token reads the repository. Whoever can read it may "
+        "choose “Use my token” below; the next sync then goes on.")),
+    "blocked": ("Blocked by GitHub", (
+        "GitHub has blocked `{name}`, so nothing of it is shown here. Only GitHub's support can "
+        "say more.")),
+    "empty": ("Nothing is in it", (
+        "`{name}` has no commit on the branch that is indexed. Push one, or remove the source and "
+        "add it again with another branch.")),
+}
+
+
+def _held(source: Source) -> State | None:
+    if source.held_head is None:
+        return None
+    if source.confirmed_head == source.held_head:
+        return State(code="confirmed", tone="busy", title="Taking the new head",
+                     text="Its owner agreed; the next sync shows it.")
+    held, shown = source.held_head[:SHORT], (source.head or "")[:SHORT]
+    if source.confirmed_head and source.confirmed_head == source.head:
+        return State(code="kept", tone="", title="Kept as it is", text=(
+            f"The newest commit `{held}` would take away {source.held_count} versions. Its owner "
+            f"decided to keep them: the marketplace goes on showing `{shown}`."))
+    return State(code="held", tone="warn", title="Held back", text=(
+        f"The newest commit `{held}` would take away {source.held_count} versions at once, which "
+        f"may be a mistake. Until its owner agrees, the marketplace shows `{shown}`."))
+
+
+def _failed(source: Source) -> State | None:
+    if source.sync_error is None or source.upstream_state not in _SETTLED:
+        return None
+    again = "" if source.next_sync_at is None else \
+        f" It is tried again at {iso(source.next_sync_at.replace(microsecond=0))}."
+    return State(code="failed", tone="bad", title="The last sync failed",
+                 text=f"{source.sync_error}{again}")
+
+
+def _moved(source: Source) -> State | None:
+    if not is_on_github(source) or "/" not in source.name \
+            or source.name.rpartition("-")[0] == source.location or source.name == source.location:
+        return None
+    return State(code="moved", tone="", title="Renamed on GitHub", text=(
+        f"The repository is called `{source.location}` there now. The source keeps its name, so "
+        f"references such as `{source.name}:job/name` keep their meaning."))
