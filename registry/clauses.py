@@ -86,8 +86,11 @@ def wanted(clause: Clause) -> Iterator[Words | Phrase]:
 
 def ends_finished(clause: Clause) -> bool:
     """Whether the text ends in a word that is not unfinished, which a space must say."""
-    if isinstance(clause, (All, Any)):
-        return bool(clause.clauses) and ends_finished(clause.clauses[-1])
+    if isinstance(clause, All):
+        others = [each for each in clause.clauses if not isinstance(each, Filter)]
+        return bool(others) and ends_finished(others[-1])
+    if isinstance(clause, Any):
+        return ends_finished(clause.clauses[-1])
     return isinstance(clause, Words) and not clause.is_last
 
 

@@ -26,6 +26,7 @@ FACTS = ("audience", "type", "source", "by", "name", "reference", "tag", "image"
          "used", "length", "identity", "squashed", "starts")
 UNKNOWN, MAX_GPUS = -1, 1_000_000
 MAX_ENDS = 8
+EXACT_VERSION = "version:@"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +144,8 @@ def weights_of(texts: list[tuple[str, str]]) -> dict[str, float]:
     weights: defaultdict[str, float] = defaultdict(float)
     for place, text in texts:
         weight = WEIGHTS[place]
-        for word in index_words(text):
+        # The numbers of a version are not joined: 1.0.0 is no 10.
+        for word in spoken(text) if place == "version" else index_words(text):
             weights[word] += weight
         if place in ("name", "tags"):
             for char in characters(text):
@@ -202,8 +204,8 @@ def _keys(document: Document) -> Iterator[str]:
     for word in (*index_words(hit.name), *characters(hit.name), squash(hit.name)):
         yield f"name:{word}"
     yield f"name:={hit.name.casefold()}"
-    for version in (hit.version, *document.older_versions):
-        yield from (f"version:={start}" for start in _version_starts(version.casefold()))
+    yield from (f"version:={start}" for start in _version_starts(hit.version.casefold()))
+    yield f"{EXACT_VERSION}{hit.version}"
     yield from _value_keys("by", (hit.contributor,))
     yield from _value_keys("source", (hit.source,))
     yield from _value_keys("tag", document.tags)

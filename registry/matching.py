@@ -9,8 +9,10 @@ from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
-from registry.document import WEIGHTS, fold_value
+from registry.document import EXACT_VERSION, WEIGHTS, fold_value
 from registry.query import All, Any, Clause, Filter, Not, Phrase, Words
+from registry.query_fields import is_range
+from registry.reference import Range
 from registry.snapshot import Snapshot, View
 from registry.spelling import near_name_words
 from registry.tokens import STOP_WORDS, Asked, query_words, spoken
@@ -213,10 +215,20 @@ class Matcher:
             return self._by_day(wanted.operator, value) & self.view.mask
         if field == "name":
             return self._by_words(field, value)
+        if field == "version" and is_range(value):
+            return self._by_range(value)
         exact = self._having(f"{field}:={fold_value(value)}")
         if exact.any() or field in ("type", "is", "version"):
             return exact
         return self._by_words(field, value)
+
+    def _by_range(self, text: str) -> np.ndarray:
+        """What is shown of each component, where its version is within a range."""
+        wanted = Range.parse(text)
+        return self.view.kept(("range", text), lambda: np.logical_or.reduce([
+            self.nothing().mask, *(self._having(key) for key in sorted(
+                self.snapshot.words("keys", EXACT_VERSION))
+                if wanted and wanted.contains(key.removeprefix(EXACT_VERSION)))]))
 
     def _by_words(self, field: str, value: str) -> np.ndarray:
         found = [self._having_all([f"{field}:{part}" for part in word.parts])

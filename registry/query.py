@@ -152,11 +152,23 @@ class _Parser:
         if self._at < len(self._text):
             self._fail("There is no `(` for this `)`.", self._at,
                        self._text[:self._at] + self._text[self._at + 1:])
+        clause = self._with_last_word(clause)
         top = clause.clauses if isinstance(clause, All) else (clause,)
         if any(_ALL_VERSIONS in leaves(each) for each in top if each != _ALL_VERSIONS):
             self._fail("`versions:all` holds for the whole query. Write it outside of OR, of "
                        "parentheses and without a `-`.", self._versions_at)
         return clause
+
+    def _with_last_word(self, clause: Clause) -> Clause:
+        """Filters after the last word leave it as unfinished as filters before it."""
+        clauses = list(clause.clauses) if isinstance(clause, All) else []
+        places = [place for place, each in enumerate(clauses) if not isinstance(each, Filter)]
+        last = clauses[places[-1]] if places else None
+        if not isinstance(last, Words) or self._text[-1:].isspace():
+            return clause
+        is_last = any(char.isalnum() for char in last.text)
+        clauses[places[-1]] = replace(last, is_last=last.is_last or is_last)
+        return All(tuple(clauses))
 
     def _all(self) -> Clause:
         """Clauses beside each other, up to the end or a `)`."""

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Mapping
 
+from registry.reference import Range, looks_like_range
+
 _COMPARED = re.compile(r"(<=|>=|<|>|=|≤|≥)?\s*(.*)", re.DOTALL)
 _SIGNS = {"≤": "<=", "≥": ">=", None: "="}
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2}))?(?:-([0-9]{1,2}))?")
+_OPEN_NUMBER = re.compile(r"(^|\.)[xX*](\.|$)")
 _NEAR = 0.75
 
 
@@ -57,7 +60,7 @@ FIELDS: Mapping[str, Field] = {
                      aliases=("date",), kind="date"),
     "uses": Field(meaning="a component or URI that it uses", example="uses:cifar10",
                   aliases=("use",)),
-    "version": Field(meaning="its version", example="version:1.0.0"),
+    "version": Field(meaning="its version, or a range", example="version:^1.0"),
     "is": Field(meaning="a mark that it bears", example="is:deprecated", values=("deprecated",)),
     "versions": Field(meaning="look through older versions, too", example="versions:all",
                       values=("all",)),
@@ -87,12 +90,27 @@ def comparisons(key: str, value: str) -> list[tuple[str, str]]:
     field = FIELDS[key]
     if field.values:
         return [("=", _one_of(key, field.values, value))]
+    if key == "version":
+        return [("=", _version(value))]
     if field.kind == "text":
         return [("=", value)]
     first, dots, last = value.partition("..")
     if dots:
         return [_compared(key, f">={first}")[0], _compared(key, f"<={last}")[-1]]
     return _compared(key, value)
+
+
+def is_range(value: str) -> bool:
+    """Whether a value of `version:` means a range; `1.0` alone means all that begins so."""
+    return bool(value) and (looks_like_range(value) or _OPEN_NUMBER.search(value) is not None)
+
+
+def _version(value: str) -> str:
+    text = value.replace("≤", "<=").replace("≥", ">=").strip()
+    if is_range(text) and Range.parse(text) is None:
+        raise ValueProblem(f"`{value}` is no range of versions. Write `version:^1.0`, "
+                           "`version:>=1.2` or `version:\">=1 <2\"`.")
+    return text
 
 
 def _one_of(key: str, values: tuple[str, ...], value: str) -> str:
@@ -102,8 +120,7 @@ def _one_of(key: str, values: tuple[str, ...], value: str) -> str:
     near = difflib.get_close_matches(lower, values, n=1) \
         or [known for known in values if lower in known]
     choice = ", ".join(f"`{key}:{known}`" for known in values)
-    raise ValueProblem(f"There is no `{key}:{value}`. Write "
-                       f"{'one of ' if len(values) > 1 else ''}{choice}.",
+    raise ValueProblem(f"There is no `{key}:{value}`, only {choice}.",
                        (near or ([values[0]] if len(values) == 1 else [""]))[0])
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Collection, Sequence
+from typing import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -99,9 +99,9 @@ class Ranking:
         why = []
         for word, scores in found.parts:
             if scores[number] > 0:
-                places = [place for place, line in zip(PLACES, lines) if f" {word} " in line]
-                where = f" in its {', '.join(places)}" if places else ""
-                why.append((f"“{word}”{where}", round(float(scores[number]), 3)))
+                places = _places(word, dict(zip(PLACES, lines)))
+                why.append((f"“{word}” in its {', '.join(places)}",
+                            round(float(scores[number]), 3)))
         rest = float(found.score[number]) - sum(value for _, value in why)
         if abs(rest) > 0.01:
             why.append(("how much of the query it has", round(rest, 3)))
@@ -178,6 +178,17 @@ class Ranking:
             for number in snapshot.postings("keys", f"name:{squashed}")[0].tolist():
                 is_nearly[number] |= snapshot.fact("squashed", number) == squashed
         return is_name, is_nearly
+
+
+def _places(word: str, lines: Mapping[str, str]) -> list[str]:
+    """Where a word stands: as it is, as a beginning, as a part or in parts; else nearly so."""
+    squeezed = {place: line.replace(" ", "") for place, line in lines.items()}
+    for text, found in ((f" {word} ", lines), (f" {word}", lines), (word, lines),
+                        (squash(word), squeezed)):
+        places = [place for place, line in found.items() if text in line]
+        if places:
+            return places
+    return ["type"] if word in TYPE_WORDS else ["name, but for a letter"]
 
 
 def _label(clause: Clause) -> str:

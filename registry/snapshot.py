@@ -163,6 +163,12 @@ class Snapshot:
                          if len(numbers)], np.int64),
                 _joined([weights for numbers, weights in found if len(numbers)], np.float32))
 
+    def words(self, field: str, start: str) -> set[str]:
+        """Every word of a field that begins so."""
+        lexicons = (part.segment.lexicon(field)[0] for part in self.parts)
+        return {word for words in lexicons
+                for word in words[bisect_left(words, start):bisect_left(words, start + LAST)]}
+
     def beginning(self, field: str, start: str, limit: int, without: str = "") -> dict[str, int]:
         """The most frequent words of a field that begin so, but none that begins with `without`.
 

@@ -314,8 +314,8 @@ def test_a_reader_lets_go_of_what_is_no_longer_the_index(index):
     assert len(open_files(index.path)) == segments
 
 
-def versions(index):
-    return sorted(hit.version for hit in index.search("versions:all").hits)
+def versions(index, query="versions:all"):
+    return sorted(hit.version for hit in index.search(query).hits)
 
 
 @pytest.mark.parametrize("latest, older, seen", [
@@ -505,6 +505,30 @@ def test_every_value_of_a_facet_is_a_filter_that_finds_as_many(filled):
             assert filled.search(f"{field}:{quoted}").total == count, (field, value)
 
 
+@pytest.mark.parametrize("query, found", [
+    ("version:1", ["1.2.0", "1.2.0-rc"]), ("version:^1.1", ["1.2.0"]), ("version:2.x", ["2.0.0"]),
+    ('version:">=1 <3"', ["1.2.0", "2.0.0"]), ("version:≥1.3", ["2.0.0"]), ("version:1.0.0", []),
+    ("version:1.0.0 versions:all", ["1.0.0"]), ("version:<=1.2 versions:all", ["1.0.0", "1.2.0"]),
+    ("version:^3", [])])
+def test_a_version_is_asked_for_by_its_beginning_or_a_range_among_what_is_shown(
+        index, query, found):
+    index.rebuild([document("a", version="1.2.0", older=("1.0.0",)), document("b", version="2.0.0"),
+                   document("c", version="1.2.0-rc"), document("d", version="spring"),
+                   replace(document("a", version="1.0.0"), is_newest=False)])
+    assert versions(index, query) == found
+
+
+def test_the_numbers_of_a_version_do_not_make_one_number(index):
+    index.rebuild([document("cifar", version="1.0.0", description="cifar cifar", number=9),
+                   document("cifar_10", version="2.1.3")])
+    assert names(index, "CIFAR-10") == ["cifar_10"]
+
+
+def test_filters_before_and_after_the_words_find_the_same(filled):
+    for text in ("tensorflow_cif", "Res", "small net"):
+        assert names(filled, f"{text} type:job") == names(filled, f"type:job {text}") != []
+
+
 def test_tags_are_shown_counted_and_filtered_whatever_their_case(index):
     index.rebuild([document("sized", type="job", text=SIZED), document("digits")])
     page = index.search("tag:vision")
@@ -518,7 +542,7 @@ def test_tags_are_shown_counted_and_filtered_whatever_their_case(index):
     ("name:cifar10 type:data", ["cifar10"]), ("uses:handwriting", ["trainer"]),
     ("uses:data/handwriting", ["trainer"]), ("param:learning_rate", ["trainer"]),
     ("image:openpai", ["trainer"]), ('by:"Grace Hopper"', ["trainer"]), ("by:hopper", ["trainer"]),
-    ("version:0.9", ["cifar10"]), ("updated:>2026-01-01", []), ("is:deprecated", [])])
+    ("version:0.9", []), ("updated:>2026-01-01", []), ("is:deprecated", [])])
 def test_the_whole_language_is_understood(filled, query, found):
     assert sorted(names(filled, query)) == sorted(found)
 
@@ -569,6 +593,15 @@ def test_why_a_hit_stands_where_it_does_adds_up(filled):
     why = filled.search("residual", explain=True).hits[0].why
     assert why[0][0] == "“residual” in its description"
     assert filled.search("residual").hits[0].why == ()
+
+
+@pytest.mark.parametrize("query, place", [
+    ("resnet50", "name"), ("resid", "description"), ("net50", "name"), ("图像", "description"),
+    ("cifra10", "name, but for a letter"), ("grace", "contributor"),
+    ("learning_rate", "parameters"), ("verbose", "commands")])
+def test_why_a_hit_is_found_names_where_its_words_stand(filled, query, place):
+    why = filled.search(query, explain=True).hits[0].why
+    assert [text for text, _ in why if f" in its {place}" in text], why
 
 
 def test_the_words_that_were_looked_for_are_told(filled):
