@@ -51,7 +51,7 @@ WORDS = {
     "purge": Word(module="marks", group="Marketplace",
                   help="Delete the text of one version for good."),
     "publish": Word(module="publishing", group="Marketplace",
-                    help="Publish a component file to your shelf on the server."),
+                    help="Propose a component file to GitHub, or put it on your shelf."),
     "submit": Word(module="jobs", group="Jobs",
                    help="Submit a job, from a file or from the marketplace."),
     "jobs": Word(module="jobs", group="Jobs", help="List jobs, newest first."),

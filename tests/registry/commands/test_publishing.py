@@ -42,3 +42,66 @@ def test_a_file_that_cannot_be_sent_is_said_before_anything_is(run, server, tmp_
         (tmp_path / "x.yaml").write_bytes(content)
     code, _, err = run("publish", tmp_path / "x.yaml")
     assert code == 1 and text in err and not server.requests
+
+
+STEPS = [{"name": "Repository", "state": "done", "detail": "ann/parts"},
+         {"name": "Pull request", "state": "todo", "detail": ""}]
+STATE = {"id": 7, "state": "CHECKED", "is_working": True, "repository": "ann/parts",
+         "path": "job/run.yaml", "title": "Add job/run 1.0.0", "steps": STEPS, "problem": None,
+         "pull": None, "compare_url": None}
+DRAFT = {**STATE, "state": "DRAFT", "seen": "5ee", "diff": "+++ b/job/run.yaml\n+type: job\n",
+         "changes": ["It is new."], "checks": [], "may_confirm": True}
+OPENED = {**STATE, "state": "OPEN", "is_working": False,
+          "pull": {"url": "https://github.com/ann/parts/pull/3"}}
+GONE = {"code": "GONE", "title": "It is gone", "text": "Look.", "detail": "", "goes_on": False}
+
+
+@pytest.fixture
+def github(server):
+    """A server on which the draft of number 7 can be made and agreed to."""
+    server.answers["POST /publications"] = [Answer(DRAFT, status=201)]
+    server.answers["POST /publications/7/confirm"] = [Answer(STATE)]
+    server.answers["GET /publications/7"] = [Answer(OPENED)]
+    return server
+
+
+def test_a_proposal_shows_the_change_then_the_steps_and_ends_with_the_address(run, github, file):
+    code, out, err = run("publish", file, "--to", "ann/parts", "--message", "T\n\nB", "--yes")
+    assert code == 0
+    assert out == "+++ b/job/run.yaml\n+type: job\nhttps://github.com/ann/parts/pull/3\n"
+    assert "✓ Repository ann/parts" in err
+    asked, agreed = github.requests[:2]
+    assert (asked.body["title"], asked.body["body"]) == ("T", "B")
+    assert agreed.body == {"seen": "5ee"}
+
+
+def test_without_a_yes_nothing_is_published(run, github, file):
+    code, _, err = run("publish", file, "--to", "ann/parts")  # standard input says no such word
+    assert code != 0 and "Create the pull request in ann/parts?" in err
+    assert [each.path for each in github.requests] == ["/publications"]
+
+
+def test_json_is_the_publication_and_nothing_else(run, github, file):
+    code, out, _ = run("publish", file, "--to", "ann/parts", "--yes", "--json")
+    assert (code, json.loads(out)) == (0, OPENED)
+
+
+def test_the_page_to_finish_on_github_is_the_result(run, github, file):
+    address = "https://github.com/ann/parts/compare/main...bob:x"
+    github.answers["GET /publications/7"] = [Answer(
+        {**STATE, "is_working": False, "state": "FINISH_ON_GITHUB", "compare_url": address})]
+    code, out, err = run("publish", file, "--to", "ann/parts", "--yes")
+    assert code == 0 and out.endswith(f"{address}\n") and "found by itself" in err
+
+
+@pytest.mark.parametrize("answers, at", [
+    ({"POST /publications": {**DRAFT, "problem": GONE}}, "number 7"),
+    ({"GET /publications/7": {**STATE, "is_working": False, "problem": GONE}}, "/publish/7")])
+def test_what_is_in_the_way_is_said_and_ends_with_1(run, github, file, answers, at):
+    github.answers |= {path: [Answer(body)] for path, body in answers.items()}
+    code, _, err = run("publish", file, "--to", "ann/parts", "--yes")
+    assert code == 1 and "It is gone. Look." in err and at in err
+
+
+def test_options_of_a_proposal_ask_for_its_repository(run, server, file):
+    assert run("publish", file, "--yes")[0] == 2
