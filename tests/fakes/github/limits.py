@@ -37,7 +37,9 @@ class Limits:
 
     def headers(self, token: Token | None) -> dict[str, str]:
         rate = self.rate(token)
-        return {} if rate is None else {**{f"X-RateLimit-{name.title()}": str(value) for name, value in rate.items()},
+        if rate is None:
+            return {}
+        return {**{f"X-RateLimit-{name.title()}": str(value) for name, value in rate.items()},
                 "X-RateLimit-Resource": "core"}
 
     def _window(self) -> int:
