@@ -24,7 +24,7 @@ from registry.source import component_type
 from registry.yaml_nodes import MAX_BYTES
 
 MAX_README_BYTES = 64 << 10
-MAX_FOLDERS_READ = 5_000_000
+MAX_FOLDERS_READ = 2_000_000
 TOO_LARGE = Problem(
     line=1, column=1,
     message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "

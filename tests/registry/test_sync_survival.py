@@ -33,10 +33,10 @@ print(json.dumps(sorted(seen)))
 
 
 class SyncProcess:
-    def __init__(self, home: Path, interval_s: float = 0.2) -> None:
+    def __init__(self, home: Path, interval_s: float = 0.2, **settings: str) -> None:
         self.log = home.parent / f"sync-{time.monotonic_ns()}.txt"
         environ = {**os.environ, "PAISHARE_HOME": str(home), "PYTHONPATH": str(ROOT),
-                   "PAISHARE_SYNC_INTERVAL_S": str(interval_s)}
+                   "PAISHARE_SYNC_INTERVAL_S": str(interval_s), **settings}
         self.process = subprocess.Popen([sys.executable, "-c", SYNC], env=environ, cwd=home,
                                         stderr=self.log.open("wb"))
 
