@@ -245,16 +245,23 @@ class History:
     def name(self, tag: Tag, files: Mapping[str, str]) -> set[Key]:
         """Take a tag that is new or moved; `files` are path and blob at its commit.
 
-        Gives the components that it names.
+        Gives the components that it names. Where files say other versions than it and none says
+        the same, that is one warning, however many they are.
         """
         self.unname([tag.name])
         done: set[Key] = set()
+        others: list[Version] = []
         for path, blob in sorted(files.items(), key=lambda item: (
                 not self.of_blob(*item), item[0])):
             key = self.key_of(path, blob)
             if key and key not in done:
                 done.add(key)
-                self._name(tag, path, blob)
+                other = self._name(tag, path, blob)
+                others += [other] if other else []
+        if others and not self._is_said(tag, done):
+            first = min(others, key=lambda version: version.identity)
+            first.warnings = _in_order((
+                *first.warnings, self._conflict(tag, first, len(others) - 1)))
         return done
 
     def unname(self, names: Collection[str]) -> None:
@@ -272,19 +279,25 @@ class History:
         return {name for version in self.versions for name in (
             *version.tags, *map(_tag_of, version.warnings)) if name}
 
-    def _name(self, tag: Tag, path: str, blob: str) -> None:
+    def _is_said(self, tag: Tag, keys: Iterable[Key]) -> bool:
+        """Whether the field of some file says what the tag says: it may be about that one alone."""
+        return any(tag.name in version.tags and not version.is_tagged
+                   for key in keys for version in self.of_key(key))
+
+    def _name(self, tag: Tag, path: str, blob: str) -> Version | None:
+        """Name what these bytes are; gives it where its own field says another version."""
         known = self.of_blob(path, blob)
         component = None if known else self.read(path, blob)
         field = component.version if isinstance(component, Component) else next(
             (version.version for version in known if not version.is_tagged), "")
         if field:
             version = known[0] if known else self.record(path, blob, tag.commit)[0]
-            if is_same(field, tag.version):
-                version.tags = tuple(sorted({*version.tags, tag.name}))
-            else:
-                version.warnings = _in_order((*version.warnings, self._conflict(tag, version)))
-            return
+            if not is_same(field, tag.version):
+                return version
+            version.tags = tuple(sorted({*version.tags, tag.name}))
+            return None
         self._give(tag, path, blob)
+        return None
 
     def _give(self, tag: Tag, path: str, blob: str) -> None:
         """The tag gives the version where the file has none."""
@@ -322,13 +335,14 @@ class History:
         known = self._again.pop(plain.identity, None)
         plain.id = known.id if known else plain.id
 
-    def _conflict(self, tag: Tag, version: Version) -> Problem:
+    def _conflict(self, tag: Tag, version: Version, more: int) -> Problem:
         text = self.files.blob(version.blob).decode("utf-8-sig")
         line, column = locate(text, "version") or (None, None)
+        others = f" So it is with {more} more of its components." if more else ""
         return Problem(
             message=f"The tag `{tag.name}` calls this {tag.version}, but the field `version` says "
                     f"{version.version}, and the field counts. Delete the tag, or write `version: "
-                    f"{tag.version}` and tag that commit.",
+                    f"{tag.version}` and tag that commit.{others}",
             path="version", line=line, column=column, severity="warning")
 
 

@@ -96,6 +96,19 @@ def test_a_tag_beside_a_field_that_says_otherwise_is_a_warning_at_the_field(mark
     assert market.catalog.get("a").warnings == ()
 
 
+def test_a_tag_beside_many_fields_that_say_otherwise_is_one_warning(market, origin):
+    origin.commit({f"data/{name}.yaml": data(name) for name in "abc"})
+    tag(origin, "v2.0.0")
+    origin.commit({"data/b.yaml": data("b", "3.0.0")})
+    tag(origin, "v3.0.0")  # about b alone
+    source = add(market, origin, tag_prefix="v")
+    market.run()
+    warned, = market.sources.warnings(source.id)
+    problem, = warned.problems
+    assert warned.path == "data/a.yaml" and problem.message.startswith("The tag `v2.0.0`")
+    assert problem.message.endswith("So it is with 2 more of its components.")
+
+
 def test_a_tag_off_the_branch_makes_its_files_versions_too(market, origin):
     origin.commit({"data/a.yaml": data("a", "2.0.0")})
     git(origin.path, "checkout", "-q", "-b", "old")
