@@ -62,6 +62,8 @@ WORDS = {
     "again": Word(module="receipts", group="Jobs",
                   help="Run exactly what a job ran: the same images and inputs."),
     "stop": Word(module="jobs", group="Jobs", help="Ask jobs to stop."),
+    "queue": Word(module="queueing", group="Jobs",
+                  help="See the machine's queue; as an admin, pause it."),
     "artifacts": Word(module="artifacts", group="Jobs",
                       help="List the files that a job wrote, or download them."),
     "source": Word(module="sources", group="Sources",

@@ -104,6 +104,16 @@ class RunnerClient:
     def stop(self, id_: str) -> dict[str, Any]:
         return self._json("POST", ("jobs", id_, "stop"))
 
+    def queue(self) -> dict[str, Any]:
+        """`{"paused", "waiting", "running"}`; `paused` is what people are told, or None."""
+        return self._json("GET", ("queue",))
+
+    def pause(self, reason: str) -> dict[str, Any]:
+        return self._json("POST", ("queue", "pause"), body={"reason": reason})
+
+    def resume(self) -> dict[str, Any]:
+        return self._json("POST", ("queue", "resume"), body={})
+
     def log(self, id_: str, attempt: int, role: str, index: int, *, offset: int = 0,
             limit: int = 1 << 18, wait_s: float = 0, stream: str = "") -> dict[str, Any]:
         """`{"records", "offset", "is_complete"}` from `offset`; waits up to `wait_s` for more."""

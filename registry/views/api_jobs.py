@@ -170,5 +170,26 @@ def _submission(body: models.JobRequest) -> submissions.Submission:
                                   parameters=body.parameters, name=body.name)
 
 
+@api.route("GET", "/queue", result=models.Queue, errors=(503,))
+def show_queue() -> dict[str, Any]:
+    """How many jobs wait and run, and whether the queue is paused."""
+    auth.required_user()
+    return services().runner.queue()
+
+
+@api.route("POST", "/queue/pause", body=models.Pause, result=models.Queue, errors=(403, 503))
+def pause_queue(body: models.Pause) -> dict[str, Any]:
+    """Start no more jobs, until the queue is resumed; running ones go on. For an admin."""
+    auth.required_admin("pause the queue")
+    return services().runner.pause(body.reason)
+
+
+@api.route("POST", "/queue/resume", result=models.Queue, errors=(403, 503))
+def resume_queue() -> dict[str, Any]:
+    """Let jobs start again. For an admin."""
+    auth.required_admin("resume the queue")
+    return services().runner.resume()
+
+
 def _with_url(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**job, "url": url_for("jobs.show", job_id=job["id"], _external=True)}

@@ -503,6 +503,10 @@ class Queue(Answer):
     running: int
 
 
+class Pause(Given):
+    reason: str = Field(default="", max_length=1000, description="What people are told.")
+
+
 class Machine(Answer):
     cpus: int
     memory_mb: int

@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 NOW = "2026-11-21T08:00:00.000Z"
 MACHINE = {"cpus": 8, "memory_mb": 16000, "gpus": [], "gpu_reason": "No NVIDIA driver answers.",
-           "host_ip": "127.0.0.1", "free": {"cpus": 6, "memory_mb": 12000, "gpus": 0}}
+           "host_ip": "127.0.0.1", "free": {"cpus": 6, "memory_mb": 12000, "gpus": 0},
+           "queue": {"paused": None, "waiting": 0, "running": 0}, "virtual_clusters": []}
 
 
 class FakeRunner:
@@ -17,6 +18,7 @@ class FakeRunner:
 
     def __init__(self, folder) -> None:
         self.path = folder / "runner.sock"
+        self.paused: str | None = None
         self.jobs: dict[str, dict] = {}
         self.keys: dict[str, str] = {}
         self.logs: dict[tuple, list[dict]] = {}
@@ -144,6 +146,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._bytes(b"paishare_jobs 1\n", media="text/plain")
             case "GET", ["machine"]:
                 self._json(MACHINE)
+            case "GET", ["queue"]:
+                self._json({**MACHINE["queue"], "paused": runner.paused})
+            case "POST", ["queue", change]:
+                runner.paused = body["reason"] if change == "pause" else None
+                self._json({**MACHINE["queue"], "paused": runner.paused})
             case "POST", ["explain"]:
                 self._json(runner.fit)
             case "POST", ["jobs"]:

@@ -3,6 +3,9 @@ import json
 
 import pytest
 
+from runner.dispatcher import PAUSE
+from runner.job_store import JobStore
+from runner.spec import job_spec_from_json
 from tests.functional.runner_process import RunnerProcess, spec, wait_for
 
 CLUSTERS = {"clusters": {"vision": {"gpus": 2, "members": ["ann"], "maxPriority": 5}},
@@ -121,3 +124,31 @@ def test_a_paused_queue_starts_nothing_until_it_goes_on_also_after_a_kill(queue)
     assert queue.get("/queue")["waiting"] == 1 and queue.job(id_)["state"] == "WAITING"
     queue.post("/queue/resume", {})
     assert queue.wait(id_)["state"] == "SUCCEEDED"
+
+
+def test_a_thousand_waiting_jobs_are_there_after_a_start_and_run_in_their_order(
+        tmp_path, busybox_image):
+    store = JobStore(tmp_path / "runner" / "runner.db")
+    store._db.execute("pragma synchronous = off")
+    ids = [store.enqueue(job_spec_from_json(job()))[0].id for _ in range(1000)]
+    for id_ in ids:
+        store.note(id_, "queue", "Waits for free resources.")
+    store.change_setting(PAUSE, "The queue is paused.")
+    store.close()
+    runner = RunnerProcess(tmp_path / "runner", RUNNER_CPUS="1")
+    try:
+        runner.start()
+        wait_for(lambda: runner.job(ids[-1])["position"] == 1000, "all have their places")
+        runner.kill()
+        runner.start()
+        wait_for(lambda: runner.job(ids[500])["position"] == 501, "they have them again")
+        assert runner.get("/queue") == {
+            "paused": "The queue is paused.", "waiting": 1000, "running": 0}
+        runner.post("/queue/resume", {})
+        ended = [runner.wait(id_) for id_ in ids[:3]]
+        assert [each["state"] for each in ended] == ["SUCCEEDED"] * 3
+        assert sorted(ended, key=lambda each: each["started_at"]) == ended
+        runner.post("/queue/pause", {})
+        wait_for(lambda: runner.get("/queue")["running"] == 0, "nothing runs")
+    finally:
+        runner.close()

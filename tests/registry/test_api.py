@@ -317,6 +317,15 @@ def test_a_place_that_cannot_be_a_source_is_refused(web, location):
     assert web.program("admin").post("/sources", {"location": location}).status_code == 400
 
 
+def test_only_an_admin_pauses_the_queue_and_everybody_sees_it(web, ann):
+    assert ann.post("/queue/pause", {"reason": "disks"}).status_code == 403
+    admin = web.program("admin")
+    assert admin.post("/queue/pause", {"reason": "disks"}).json["paused"] == "disks"
+    assert ann.get("/queue").json == {"paused": "disks", "waiting": 0, "running": 0}
+    assert ann.post("/queue/resume").status_code == 403
+    assert admin.post("/queue/resume").json["paused"] is None
+
+
 def test_health_and_machine_tell_what_there_is(web, ann):
     health = web.program().get("/health").json
     assert (health["status"], health["web"], health["runner"]) == ("ok", True, True)
