@@ -46,10 +46,14 @@ class Access:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self._marked: dict[int, datetime] = {}
 
     def want(self, user_id: int) -> None:
         """The user looks at something; noted at most once a minute, and only with a token."""
         now = _now()
+        if self._marked.get(user_id, datetime.min) > now - MARKED_EVERY:
+            return
+        self._marked[user_id] = now
         is_due = sa.and_(
             github_tokens.c.user_id == user_id, github_tokens.c.problem.is_(None), sa.or_(
                 github_tokens.c.access_wanted_at.is_(None),

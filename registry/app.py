@@ -41,11 +41,12 @@ from registry.views import (
     marketplace,
     marks,
     monitoring,
+    openpai_account,
+    private_pages,
     publish,
     security,
     settings,
     sources,
-    openpai_account,
     submit,
     text,
     versions,
@@ -70,7 +71,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions[EXTENSION] = services_of(found)
-    for part in (security, auth, errors, text):
+    for part in (security, auth, errors, text, private_pages):
         part.register(app)
     for page in (feeds, marketplace, versions, marks, submit, publish, jobs, sources, settings, api_docs,
                  monitoring):
@@ -105,4 +106,5 @@ def services_of(found: Settings) -> Services:
         publications=publications,
         drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
+        access=Access(engine),
         is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK))

@@ -6,6 +6,7 @@ from typing import Callable
 
 from flask import current_app
 
+from registry.access import Access
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.changelog import Changelog
@@ -36,6 +37,7 @@ class Services:
     `is_github_up` tells whether the process that speaks to GitHub runs.
     """
 
+    access: Access
     accounts: Accounts
     catalog: Catalog
     changelog: Changelog

@@ -69,6 +69,7 @@ class Circle:
     def passes(self, minutes):
         """As if that time had gone by since everything that is written down."""
         past = timedelta(minutes=minutes)
+        self.access = Access(self.engine)
         with self.engine.begin() as connection:
             for table, names in ((repo_access, ["checked_at"]), (
                     github_tokens, ["verified_at", "access_wanted_at", "access_checked_at"])):
