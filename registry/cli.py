@@ -73,6 +73,8 @@ WORDS = {
     "login": Word(module="account", group="Account", help="Log in and keep a token."),
     "logout": Word(module="account", group="Account", help="Revoke and forget the token."),
     "passwd": Word(module="password", group="Account", help="Change a password."),
+    "github": Word(module="github", group="Account",
+                   help="Your access to GitHub: private repositories, and pull requests."),
     "serve": Word(module="server", group="Server", help="Serve registry, sync and runner."),
     "export": Word(module="dump", group="Server",
                    help="Write the whole catalog into one signed file."),
@@ -80,6 +82,8 @@ WORDS = {
                    help="Restore a catalog that `paishare export` wrote."),
     "catalog": Word(module="catalog", group="Server",
                     help="The catalog as a whole, for the operator, on the server's machine."),
+    "rotate-keys": Word(module="keys", group="Server",
+                        help="Seal every GitHub token in the database with a new key."),
     "demo": Word(module="server", group="Server",
                  help="Serve, and train a first model on the bundled digits."),
 }
@@ -95,7 +99,8 @@ class LazyGroup(click.Group):
         if cmd_name not in WORDS:
             return None
         module = importlib.import_module(f"registry.commands.{WORDS[cmd_name].module}")
-        return getattr(module, f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name)
+        name = cmd_name.replace("-", "_")
+        return getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in dict.fromkeys(word.group for word in WORDS.values()):
