@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Mapping, NoReturn, Sequence
 
 from registry.errors import ForbiddenError, InvalidInputError, RegistryError
-from registry.signing import SigningKey, is_signed, key_id
+from registry.signing import SigningKey, is_key, is_signed, key_id
 
 FORMAT = 1
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
@@ -137,7 +137,11 @@ def _read_manifest(packed: gzip.GzipFile, path: Path, public_key: str | None) ->
     own = facts.get("public_key")
     if not isinstance(own, str):
         _refuse(path, "names no public key")
-    if public_key and public_key.strip() != own:
+    if public_key is not None and not is_key(public_key.strip()):
+        raise InvalidInputError(
+            f"What was given with --key, {public_key[:100]!r}, is no public key. `paishare export "
+            "--public-key` prints it on the machine that made the dump. Nothing was imported.")
+    if public_key is not None and public_key.strip() != own:
         raise ForbiddenError(f"{path} was signed with another key, {key_id(own)}, than the one "
                              f"given, {key_id(public_key.strip())}. Nothing was imported. Ask for "
                              "a dump from the right server, or for that server's key.")

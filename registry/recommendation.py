@@ -11,7 +11,7 @@ from registry import visibility
 from registry.db import runs, sources, uses, versions
 from registry.entry import Entry, entry_of
 from registry.relations import Key, key_of, select_light
-from registry.uses import REFERENCE_USE
+from registry.uses import IMAGE, REFERENCE_USE
 
 # Of a component that very many use, so many users say well enough what goes with it.
 MAX_USERS = 500
@@ -123,7 +123,8 @@ def _in_same_components(connection: sa.Connection, entry: Entry, user_id: int | 
     own = connection.execute(sa.select(uses.c.kind, uses.c.target).where(
         uses.c.version_id == entry.id)).all()
     if entry.type == "job":
-        return _users_of(connection, {tuple(each) for each in own}, user_id)
+        # Not by images that are written out: half of all jobs run in the same one.
+        return _users_of(connection, {tuple(each) for each in own if each.kind != IMAGE}, user_id)
     targets = {tuple(each) for each in own} | {(REFERENCE_USE, entry.name)}
     users = sa.select(uses.c.version_id).join(
         versions, versions.c.id == uses.c.version_id).join(

@@ -68,6 +68,15 @@ def is_signed(content: bytes, signature: str, public: str) -> bool:
     return True
 
 
+def is_key(public: str) -> bool:
+    """Whether a text is a public key."""
+    try:
+        _public_key(public)
+    except InvalidInputError:
+        return False
+    return True
+
+
 def _public_key(text: str) -> Ed25519PublicKey:
     try:
         if not text.startswith(PREFIX):

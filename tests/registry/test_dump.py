@@ -302,7 +302,7 @@ def test_a_manifest_that_was_changed_is_noticed(dump, tmp_path):
 def test_the_key_that_was_given_decides(dump, origin, tmp_path):
     other = SigningKey.of_home(tmp_path / "other")
     refused(tmp_path, dump, ForbiddenError, "signed with another key", public_key=other.public)
-    refused(tmp_path, dump, ForbiddenError, "signed with another key", public_key="nonsense")
+    refused(tmp_path, dump, InvalidInputError, "is no public key", public_key="nonsense")
     restore.restore(settings_of(tmp_path / "twin"), dump, public_key=origin.dumps.public_key)
 
 

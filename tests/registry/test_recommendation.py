@@ -68,6 +68,17 @@ def test_a_job_counts_with_what_it_takes_from_the_marketplace(market):
     assert market.recommendation.run_count(market.catalog.get("job/one")) == 2
 
 
+def test_jobs_that_only_run_in_the_same_image_are_no_company(market, tmp_path):
+    inline = JOB.replace("[dockerimage/tf]", "[{{name: x, type: dockerimage, uri: python:3}}]")
+    origin = Repository(tmp_path / "inline")
+    inline = inline.replace("    data:", "    dockerimage: x\n    data:")
+    origin.commit({f"job/{name}.yaml": inline.format(name=name, set=set)
+                   for name, set in (("three", "a"), ("four", "b"))})
+    market.add(origin.path)
+    market.sync.run_once()
+    assert together(market, "job/three") == [("one", 0, 1)]
+
+
 def test_a_job_that_is_sent_again_counts_once(market):
     submit(market, "1", "job/one")
     submit(market, "1", "job/one")
