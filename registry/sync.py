@@ -97,7 +97,8 @@ class Sync:
         if self._index.is_sound() and self._index.count() is not None:
             self._outbox.drain()
         if not self._index.is_sound() or not self._outbox.is_index_whole():
-            log.info("The search index is missing or damaged; making it anew.")
+            log.info("The search index is missing, damaged or of an older form; making it anew."
+                     if self._index.path.exists() else "Making the search index.")
             log.info("The search index holds %d components.", self._outbox.rebuild())
 
     def _sync(self, source: Source) -> SyncReport:
