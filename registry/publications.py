@@ -1,6 +1,7 @@
 """The table of publications: drafts, what is under way, what became of it; each its author's."""
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Callable
@@ -227,7 +228,8 @@ class Publications:
                 f"You have {opened} open publications, and {MAX_OPEN} are allowed at once. The "
                 "draft is kept: go on when one is merged, closed or withdrawn.")
         if len(recent) >= MAX_AN_HOUR:
-            minutes = 1 + int(((recent[0] or now) + timedelta(hours=1) - now).total_seconds() // 60)
+            left = (recent[0] or now) + timedelta(hours=1) - now
+            minutes = math.ceil(left.total_seconds() / 60)
             raise ForbiddenError(
                 f"You started {len(recent)} publications within an hour, and {MAX_AN_HOUR} are "
                 f"allowed. The draft is kept: go on in {minutes} minutes.")

@@ -218,11 +218,11 @@ class Publisher:
             return self._on_taken_branch(way, publication)
         if error.code == Code.NOT_FAST_FORWARD:
             return _stopped("BRANCH_MOVED")
-        if error.code in _MOVED_FORK and not publication.is_direct:
-            return self._waiting_for_fork(publication.attempts + 1)
-        if error.code == Code.RULE and publication.is_direct:
-            return {"is_direct": False} | self._at(FORKING, self._pause)
-        if error.code == Code.WORKFLOW_SCOPE and not publication.is_direct:
+        if publication.is_direct:
+            if error.code == Code.RULE:
+                return {"is_direct": False, "tree_sha": None} | self._at(FORKING, self._pause)
+            raise error
+        if error.code == Code.WORKFLOW_SCOPE or error.code in _MOVED_FORK:
             return self._on_older_base(way, publication, error)
         raise error
 
@@ -244,13 +244,20 @@ class Publisher:
 
     def _on_older_base(self, way: Publishing, publication: Publication,
                        error: GitHubError) -> Changes:
-        """From where the fork left the upstream, no workflow file is new to it."""
+        """From where the fork left the upstream, no workflow file is new to it.
+
+        GitHub also says "not found" for that, as it does for a fork that is not ready.
+        """
         fork = way.api.repository(publication.fork_id or 0)
+        if way.api.ref(fork.id, fork.default_branch) is None:
+            return self._waiting_for_fork(publication.attempts + 1)
         base = way.api.merge_base(publication.repo_id, publication.base_branch,
                                   f"{fork.full_name.partition('/')[0]}:{fork.default_branch}")
-        if base == publication.base_sha:
-            raise error
-        return {"base_sha": base, "tree_sha": None} | self._at(COMMITTING, self._pause)
+        if base != publication.base_sha:
+            return {"base_sha": base, "tree_sha": None} | self._at(COMMITTING, self._pause)
+        if error.code in _MOVED_FORK:
+            return self._waiting_for_fork(publication.attempts + 1)
+        raise error
 
     # --- the pull request -----------------------------------------------------------------------
 

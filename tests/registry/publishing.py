@@ -1,17 +1,19 @@
 """A registry's part that publishes, with a virtual clock, before the stand-in for GitHub."""
 import threading
-from datetime import timedelta
 
 from registry import db
 from registry.accounts import Accounts
 from registry.catalog import Catalog
 from registry.config import Secret, Settings
 from registry.github_accounts import GitHubAccounts
+from registry.github_sync import GitHubSync
 from registry.preview import Drafts, Wanted
 from registry.publication import WORKING
 from registry.publications import Publications
 from registry.publish import Publisher
-from registry.sources import Sources
+from registry.search import SearchIndex
+from registry.sources import NewRepository, Sources
+from registry.sync import Sync
 
 OLD = """\
 type: script
@@ -99,10 +101,19 @@ class Desk:
     def writes(self):
         return [seen for seen in self.world.rest() if seen.method != "GET"]
 
+    def add_source(self):
+        """The repository is a source here, and synced."""
+        self.sources.add_repository(
+            NewRepository(repo_id=self.upstream.id, full_name="ann/components", is_private=False),
+            name=None, owner_id=self.user.id, sponsor_id=None)
+        self.sync()
+
+    def sync(self):
+        index = SearchIndex(self.settings.search_dir)
+        Sync(self.engine, self.catalog, index,
+             GitHubSync(self.engine, self.catalog, self.settings)).run_once()
+
     def work(self):
         """What the worker does now, for everyone who is due."""
         for user_id in self.publisher.due(self.now()):
             self.publisher.step(user_id, threading.Event())
-
-
-SECOND = timedelta(seconds=1)
