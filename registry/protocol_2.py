@@ -10,11 +10,18 @@ from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
 
 MARKS = ("protocolVersion", "taskRoles")
+FORM = "OpenPAI's protocol 2"
 CATALOGUED = (
-    "This job is in OpenPAI's protocol 2. It is shown and found here, but cannot run here yet. "
-    "Write it as `type: job` with `tasks` and `prerequisites` to run it.")
+    "This job is in OpenPAI's protocol 2. Use turns it into a job of this marketplace's form and "
+    "shows it before it runs.")
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9._~-]+")
 _EACH = ("cpu", "memoryMB", "gpu")
+_MUSTACHE = re.compile(r"<%\s*\$(?P<kind>[A-Za-z]+)\.?(?P<rest>[A-Za-z0-9_.\[\]-]*)\s*%>")
+_FIELD_OF = re.compile(r"(?P<name>uri|name|version)(?:\[(?P<number>[0-9]{1,3})\])?")
+_PREREQUISITE_FIELDS = ("protocolVersion", "name", "type", "version", "contributor", "description",
+                        "uri")
+_ROLE_FIELDS = {"instances", "completion", "taskRetryCount", "dockerImage", "data", "output",
+                "script", "extraContainerOptions", "resourcePerInstance", "commands"}
 
 
 def is_protocol_2(value: Mapping[str, Any]) -> bool:
@@ -136,3 +143,138 @@ def _task(role: str, task: Mapping[str, Any]) -> dict[str, Any]:
                                     for name in _EACH},
             "portList": [{"label": str(label), "beginAt": 0, "portNumber": count}
                          for label, count in ports]}}
+
+
+# --- as a job of our form -------------------------------------------------------------------------
+
+def converted_2(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The job in our form, and a warning for each field that means nothing here.
+
+    `<% $parameters.x %>` becomes `$$x$$`; what refers to a prerequisite becomes its URI.
+    """
+    notes: list[Problem] = []
+    items = [item for item in value.get("prerequisites") or () if isinstance(item, dict)]
+    texts = _Texts(items, notes)
+    given = {name: value[name] for name in ("version", "contributor", "description")
+             if value.get(name) not in (None, "")}
+    defaults = _mapping(value.get("defaults"))
+    retries = {"retryCount": value["jobRetryCount"]} if "jobRetryCount" in value else {}
+    cluster = {"virtualCluster": defaults["virtualCluster"]} \
+        if defaults.get("virtualCluster") else {}
+    deployed = _deployment(value, str(defaults.get("deployment") or ""), notes)
+    document = {
+        "protocol_version": "v2", "name": name_of(value), "type": "job", **given, **cluster,
+        **retries, "parameters": _mapping(value.get("parameters")),
+        "prerequisites": [_prerequisite(item, index, notes) for index, item in enumerate(items)],
+        "tasks": [_converted_task(str(role), task, texts, _mapping(deployed.get(role)))
+                  for role, task in value["taskRoles"].items()]}
+    for name in ("secrets", "extras"):
+        for field in _mapping(value.get(name)):
+            notes.append(_note(f"{name}.{field}", f"`{name}.{field}` steers nothing here."))
+    for role, task in value["taskRoles"].items():
+        notes += _lost(f"taskRoles.{role}", task)
+    return document, notes
+
+
+class _Texts:
+    """Replaces `<% … %>` in the commands of one task after another."""
+
+    def __init__(self, prerequisites: list[dict[str, Any]], notes: list[Problem]) -> None:
+        self._by_name = {(str(item.get("type")), str(item.get("name"))): item
+                         for item in prerequisites}
+        self._notes = notes
+
+    def replaced(self, text: str, task: Mapping[str, Any], path: str) -> str:
+        def value(found: re.Match[str]) -> str:
+            kind, name = found["kind"], found["rest"]
+            if kind == "parameters" and name:
+                return f"$${name}$$"
+            meant = self._field(kind, name, task)
+            if meant is not None:
+                return meant
+            note = _note(path, f"`{found[0]}` stands for nothing here and stays as it is. Write "
+                               "the value itself, or make it a parameter.")
+            if note not in self._notes:
+                self._notes.append(note)
+            return found[0]
+        return _MUSTACHE.sub(value, text)
+
+    def _field(self, kind: str, rest: str, task: Mapping[str, Any]) -> str | None:
+        """What `$data.uri[0]` means: a field of the task's own prerequisite of that kind."""
+        wanted = _FIELD_OF.fullmatch(rest)
+        field = {"dockerImage": "dockerimage"}.get(kind, kind)
+        item = self._by_name.get((field, str(task.get(kind))), {})
+        value = item.get(wanted["name"]) if wanted else None
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        number = int(wanted["number"] or 0) if wanted else 0
+        return str(values[number]) if number < len(values) else None
+
+
+def _converted_task(role: str, task: Mapping[str, Any], texts: _Texts,
+                    deployment: Mapping[str, Any]) -> dict[str, Any]:
+    path = f"taskRoles.{role}.commands"
+    commands = [texts.replaced(str(command), task, path) for command in (
+        *_list(deployment.get("preCommands")), *task["commands"],
+        *_list(deployment.get("postCommands")))]
+    completion, more = map(_mapping, (task.get("completion"), task.get("extraContainerOptions")))
+    found = _task(role, {**task, "commands": commands})
+    if task.get("output"):
+        found["output"] = task["output"]
+    if "shmMB" in more:
+        found["resource"]["resourcePerInstance"]["shmMB"] = more["shmMB"]
+    return {**found, "minFailedTaskCount": _count(completion.get("minFailedInstances", 1)),
+            "minSucceededTaskCount": _count(completion.get("minSucceededInstances"))}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """Empty for what is none: the checks above have told what must be one."""
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _count(value: Any) -> Any:
+    """-1 says that no number ends the job."""
+    return None if value == -1 else value
+
+
+def _prerequisite(item: Mapping[str, Any], index: int, notes: list[Problem]) -> dict[str, Any]:
+    """Without what our form has no word for; a list of URIs, but for images."""
+    path, uri = f"prerequisites[{index}]", item["uri"]
+    for name in item:
+        if name not in _PREREQUISITE_FIELDS:
+            notes.append(_note(f"{path}.{name}", f"`{path}.{name}` steers nothing here."))
+    found = {name: item[name] for name in _PREREQUISITE_FIELDS
+             if name in item and item[name] is not None and name != "protocolVersion"}
+    uris = [uri] if isinstance(uri, str) else uri
+    return {"protocol_version": "v2", **found,
+            "uri": "".join(uris[:1]) if item["type"] == "dockerimage" else uris}
+
+
+def _deployment(value: Mapping[str, Any], wanted: str, notes: list[Problem]
+                ) -> Mapping[str, Any]:
+    """The commands that the default deployment adds, by task role."""
+    for index, item in enumerate(map(_mapping, _list(value.get("deployments")))):
+        if item.get("name") == wanted:
+            return _mapping(item.get("taskRoles"))
+        notes.append(_note(f"deployments[{index}]", (
+            f"`deployments[{index}]` is not the default one and adds nothing.")))
+    return {}
+
+
+def _lost(path: str, task: Mapping[str, Any]) -> Iterator[Problem]:
+    if task.get("taskRetryCount"):
+        yield _note(f"{path}.taskRetryCount", (
+            f"`{path}.taskRetryCount` steers nothing here: a job is tried again as a whole, "
+            "`retryCount` times."))
+    if _mapping(task.get("extraContainerOptions")).get("infiniband"):
+        yield _note(f"{path}.extraContainerOptions.infiniband",
+                    f"`{path}.extraContainerOptions.infiniband` steers nothing here.")
+    for name in sorted(set(task) - _ROLE_FIELDS):
+        yield _note(f"{path}.{name}", f"`{path}.{name}` steers nothing here.")
+
+
+def _note(path: str, message: str) -> Problem:
+    return Problem(path=path, message=message, severity="warning")

@@ -19,7 +19,7 @@ _attempt = click.option("--attempt", type=click.IntRange(1), help="This attempt,
 @api_command
 def receipt(client: ApiClient, terminal: Terminal, id_: str, attempt: int | None,
             other: str | None, other_attempt: int | None) -> None:
-    """Show what an attempt truly ran with and how it ended, or compare two."""
+    """Show what an attempt truly ran with, or compare two."""
     if other:
         found = client.get("jobs", id_, "receipt", "differences", other=other,
                            attempt=attempt or 0, other_attempt=other_attempt or 0)
@@ -45,7 +45,7 @@ def receipt(client: ApiClient, terminal: Terminal, id_: str, attempt: int | None
 @_attempt
 @api_command
 def again(client: ApiClient, terminal: Terminal, id_: str, attempt: int | None) -> None:
-    """Run exactly what a job ran: the same images and inputs, bit by bit."""
+    """Run exactly what a job ran: the same images and inputs."""
     made = client.run_again(id_, attempt or 0)
     if terminal.is_json:
         terminal.json(made)

@@ -7,10 +7,11 @@ from typing import Any, Mapping
 from flask import Response, request, url_for
 
 from registry import receipts
+from registry.conversion import convert
 from registry.errors import ForbiddenError
 from registry.views import api_models as models
 from registry.views import auth, submissions
-from registry.views.api_openapi import Api
+from registry.views.api_openapi import Access, Api
 from registry.views.downloads import artifact_response, log_response
 from registry.views.errors import API_PREFIX
 from registry.views.job_access import found_in_log, job_of, receipt_of, task_of
@@ -33,6 +34,16 @@ def resolve(body: models.JobRequest) -> dict[str, Any]:
     made = submissions.resolved(auth.required_user(), _submission(body))
     return {"spec": made.spec.as_json(), "fit": submissions.fit_of(made.spec),
             "warnings": [problem.as_json() for problem in made.advice]}
+
+
+@api.route("POST", "/convert", access=Access.PUBLIC, body=models.ConversionRequest,
+           result=models.Converted)
+def convert_job(body: models.ConversionRequest) -> dict[str, Any]:
+    """A job of OpenPAI's other forms as the YAML that runs here; it is not run."""
+    made = convert(body.text)
+    if made is None:
+        return {"form": None, "yaml": body.text, "notes": []}
+    return {"form": made.form, "yaml": made.yaml, "notes": [each.as_json() for each in made.notes]}
 
 
 @api.route("POST", "/jobs", body=models.JobRequest, headers=KEY_HEADER, status=201,

@@ -150,6 +150,17 @@ class Validation(Answer):
     warnings: list[Problem]
 
 
+class ConversionRequest(Given):
+    text: str = Field(max_length=MAX_YAML, description="A job in OpenPAI's v1 JSON, or YAML in "
+                      "its protocol 2.")
+
+
+class Converted(Answer):
+    form: str | None = Field(description="The form that the text was in; null: already ours.")
+    yaml: str
+    notes: list[Problem] = Field(description="What of it means nothing here, field by field.")
+
+
 class JobRequest(Given):
     """A component to run: from the marketplace, as a text, or a text that began as a component."""
 

@@ -13,8 +13,8 @@ from werkzeug.datastructures import FileStorage, MultiDict
 
 from registry.accounts import User
 from registry.component import Component, parse
+from registry.conversion import Conversion, convert
 from registry.errors import (
-    ComponentError,
     ConflictError,
     GoneError,
     InvalidInputError,
@@ -22,7 +22,7 @@ from registry.errors import (
     Problem,
 )
 from registry.placeholders import as_text
-from registry.views.submissions import Submission, fit_of, resolved
+from registry.views.submissions import Submission, fit_of, in_our_form, resolved
 from runner.spec import JobSpec
 
 PARAMETER, BEFORE = "param.", "before."
@@ -45,7 +45,8 @@ class Field:
 class Draft:
     """What the page holds. `values` are the parameters that differ from the text's defaults.
 
-    `key` makes sending the same draft twice one job; `linked` names what a link has set.
+    `key` makes sending the same draft twice one job; `linked` names what a link has set;
+    `conversion` is how the text was brought into our form just now.
     """
 
     reference: str = ""
@@ -54,6 +55,7 @@ class Draft:
     values: Mapping[str, str] = field(default_factory=dict)
     linked: frozenset[str] = frozenset()
     key: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    conversion: Conversion | None = None
 
     @property
     def submission(self) -> Submission:
@@ -97,6 +99,15 @@ def draft_of_form(form: MultiDict[str, str]) -> Draft:
     return replace(draft, key=key) if _KEY.fullmatch(key) else draft
 
 
+def converted(draft: Draft) -> Draft:
+    """The draft with its text in our form; one that is wrong in its own form stays, to be shown."""
+    try:
+        made = convert(draft.yaml)
+    except InvalidInputError:
+        return draft
+    return replace(draft, yaml=made.yaml, conversion=made) if made else draft
+
+
 def draft_of_file(file: FileStorage) -> Draft:
     """A new draft of an uploaded text; what is no UTF-8 is shown as such, and refused later."""
     return Draft(yaml=_lines(file.read().decode("utf-8", "replace").removeprefix("\ufeff")))
@@ -118,8 +129,9 @@ def check(user: User, draft: Draft) -> Check:
     if not draft.yaml.strip():
         return Check()
     try:
+        in_our_form(draft.yaml)
         component = parse(draft.yaml)
-    except ComponentError as error:
+    except InvalidInputError as error:
         return Check(problems=error.problems)
     unknown = [Problem(path=f"parameters.{name}", message=(
         f"The link sets `{name[:80]}`, but the job has no such parameter. It has: "

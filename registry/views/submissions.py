@@ -6,7 +6,8 @@ from typing import Any, Mapping
 
 from registry.accounts import User
 from registry.component import parse
-from registry.errors import InvalidInputError, RunnerUnavailableError
+from registry.conversion import convert
+from registry.errors import InvalidInputError, Problem, RunnerUnavailableError
 from registry.resolver import Resolved, resolve
 from registry.views.services import services
 from runner.spec import JobSpec, known_job_spec
@@ -36,13 +37,24 @@ def resolved(user: User, submission: Submission) -> Resolved:
                                 "marketplace, or a job as `yaml`.")
     catalog = services().catalog
     entry = catalog.get(submission.reference, user_id=user.id) if submission.reference else None
-    component = parse(submission.yaml or (entry.text if entry else ""))
+    text, notes = in_our_form(submission.yaml or (entry.text if entry else ""))
+    component = parse(text)
     found = resolve(component, catalog=catalog, user=user.name, entry=entry, user_id=user.id,
                     parameters=submission.parameters, name=submission.name or None)
-    if entry and component.text != entry.text:
+    found = replace(found, advice=(*notes, *found.advice))
+    if entry and component.text not in (entry.text, in_our_form(entry.text)[0]):
         origin = {**found.spec.origin, EDITED: "yes"}
         return replace(found, spec=replace(found.spec, origin=origin))
     return found
+
+
+def in_our_form(text: str) -> tuple[str, tuple[Problem, ...]]:
+    """A job of another form as the YAML that we run, with what of it got lost; ours as it is.
+
+    Raises InvalidInputError or ComponentError where it is wrong in its own form.
+    """
+    made = convert(text)
+    return (made.yaml, made.notes) if made else (text, ())
 
 
 def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from registry.views.drafts import (
     Check,
     Draft,
     check,
+    converted,
     draft_of_file,
     draft_of_form,
     draft_of_job,
@@ -62,9 +63,9 @@ def submit() -> ResponseReturnValue:
     file = request.files.get("file")
     if action == "import":
         return _page(user, draft_of_file(file)) if file else _no_file(user)
-    draft = draft_of_form(request.form)
+    draft = converted(draft_of_form(request.form))
     found = check(user, draft)
-    if action != "submit" or found.errors or found.spec is None:
+    if action != "submit" or draft.conversion or found.errors or found.spec is None:
         return _page(user, draft, found=found), 400 if found.errors else 200
     try:
         job = submissions.submit(user, found.spec, draft.idempotency_key(user))
@@ -90,6 +91,7 @@ def _with_known_reference(user: User, draft: Draft) -> Draft:
 
 def _page(user: User, draft: Draft, *, found: Check | None = None, trouble: str = "",
           again: str = "") -> str:
+    draft = converted(draft)
     found = check(user, draft) if found is None else found
     lines = [problem.line for problem in found.errors if problem.line]
     return render_template(

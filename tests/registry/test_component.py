@@ -81,12 +81,12 @@ def test_the_first_marketplace_has_24_files_and_its_old_forms_bring_warnings():
 
 @needs_shared
 @pytest.mark.parametrize("path", LATER, ids=lambda path: path.stem)
-def test_a_file_of_protocol_2_is_a_job_with_a_warning_that_it_cannot_run(path):
+def test_a_file_of_protocol_2_is_a_job_with_a_warning_that_use_converts_it(path):
     component = parse(path.read_bytes())
     assert component.type == "job" and component.tasks and component.is_protocol_2
     assert all(task["command"] and task["dockerimage"] for task in component.tasks)
     warning = next(each for each in component.warnings if each.path == "protocolVersion")
-    assert warning.line and "cannot run here yet" in warning.message
+    assert warning.line and "Use turns it into a job" in warning.message
 
 
 def test_scalars_are_read_as_yaml_1_2_like_in_the_browser():

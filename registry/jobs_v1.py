@@ -1,0 +1,148 @@
+"""OpenPAI's v1 job, a JSON object: the same in our words, and what got lost. Pure."""
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import Any, Iterator, Mapping
+
+from registry.errors import InvalidInputError, Problem
+
+FORM = "OpenPAI's v1 JSON"
+IMAGE = "image"
+_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:\\.|[^"\\\n])*")|,(?=\s*[\]}])')
+_NOT_IN_NAMES = re.compile("[^A-Za-z0-9._~-]+")
+_ENV_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_PLACES = {"dataDir": "data", "codeDir": "code"}
+_KNOWN = frozenset({"jobName", "image", "authFile", "dataDir", "outputDir", "codeDir", "gpuType",
+                    "virtualCluster", "retryCount", "jobEnvs", "taskRoles", "extras"})
+_ROLE_KNOWN = frozenset({"name", "taskNumber", "cpuNumber", "memoryMB", "shmMB", "gpuNumber",
+                         "portList", "command", "minFailedTaskCount", "minSucceededTaskCount"})
+
+
+def read_v1(text: str) -> dict[str, Any] | None:
+    """The JSON object of such a job, comments and last commas allowed; None for another text.
+
+    Raises InvalidInputError with the place where it is nearly JSON.
+    """
+    if not text.lstrip("\ufeff \t\r\n").startswith(("{", "//", "/*")):
+        return None
+    plain = _COMMENT.sub(lambda found: found[1] or " " * len(found[0]), text.lstrip("\ufeff"))
+    plain = _LAST_COMMA.sub(lambda found: found[1] or " ", plain)
+    try:
+        value = json.loads(plain)
+    except (ValueError, RecursionError) as error:
+        if '"taskRoles"' not in text:
+            return None  # YAML may begin with a brace too
+        line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+        raise InvalidInputError(f"This looks like {FORM}, but is no JSON.", [Problem(
+            line=line, column=column, message=f"{getattr(error, 'msg', 'It is nested too deep')}. "
+            "Correct the JSON at this place.")]) from error
+    is_v1 = isinstance(value, dict) and isinstance(value.get("taskRoles"), list) \
+        and "jobName" in value
+    return value if is_v1 else None
+
+
+def converted_v1(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The job in our form, and a warning for each field that means nothing here.
+
+    Fields of a wrong kind are taken over as they are: the rules of our form then name them.
+    """
+    notes = list(_notes(value))
+    name = _NOT_IN_NAMES.sub("_", str(value["jobName"]))[:255]
+    exports = _exports(value.get("jobEnvs"))
+    document: dict[str, Any] = {
+        "protocol_version": "v2", "name": name, "type": "job",
+        "description": f"{value['jobName']}, written as {FORM}",
+        **_given(value, "virtualCluster", "gpuType", "retryCount"),
+        "prerequisites": [{"protocol_version": "v2", "name": IMAGE, "type": "dockerimage",
+                           "uri": value.get("image")}, *_repositories(value)],
+        "tasks": [_task(role, exports, value) for role in value["taskRoles"]]}
+    return document, notes
+
+
+def _given(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value[name] for name in names if value.get(name) not in (None, "")}
+
+
+def _exports(envs: Any) -> list[str]:
+    """Shell lines that set the job's variables, as texts that mean nothing to the shell."""
+    items = envs.items() if isinstance(envs, dict) else ()
+    return [f"export {name}={shlex.quote(str(value))}" for name, value in items
+            if _ENV_NAME.fullmatch(name) and name not in ("isDebug", "paiAzRDMA")]
+
+
+def _repositories(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`codeDir` and `dataDir` where they are something that a runner fetches."""
+    found: list[dict[str, Any]] = []
+    for field, name in _PLACES.items():
+        uri = value.get(field)
+        if _is_web(uri):
+            kind = "script" if field == "codeDir" else "data"
+            found.append({"protocol_version": "v2", "name": name, "type": kind, "uri": [uri]})
+    return found
+
+
+def _is_web(uri: Any) -> bool:
+    return isinstance(uri, str) and uri.startswith(("http://", "https://"))
+
+
+def _task(role: Any, exports: list[str], job: Mapping[str, Any]) -> Any:
+    if not isinstance(role, dict):
+        return role
+    inputs = {kind: name for field, name in _PLACES.items() if _is_web(job.get(field))
+              for kind in ["script" if field == "codeDir" else "data"]}
+    each = {"cpu": role.get("cpuNumber", 1), "memoryMB": role.get("memoryMB", 100),
+            "gpu": role.get("gpuNumber", 0), **_given(role, "shmMB")}
+    command = role.get("command")
+    return {
+        "role": role.get("name"), "dockerimage": IMAGE, **inputs,
+        "resource": {"instances": role.get("taskNumber", 1), "resourcePerInstance": each,
+                     "portList": _ports(role.get("portList") or [])},
+        "minFailedTaskCount": role.get("minFailedTaskCount", 1),
+        "minSucceededTaskCount": role.get("minSucceededTaskCount"),
+        "command": [*exports, *([command] if command else [])]}
+
+
+def _ports(ports: Any) -> Any:
+    if not isinstance(ports, list):
+        return ports
+    return [{"label": port.get("label"), "beginAt": port.get("beginAt", 0),
+             "portNumber": port.get("portNumber", 1)} if isinstance(port, dict) else port
+            for port in ports]
+
+
+def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
+    for field in (*_PLACES, "outputDir"):
+        uri = value.get(field)
+        if uri and not (field in _PLACES and _is_web(uri)):
+            yield _note(field, f"`{field}` is a folder of another file system, which no task finds "
+                               f"here. {_INSTEAD[field]}")
+    if value.get("authFile"):
+        yield _note("authFile", "`authFile` is not read. Images come from registries that this "
+                                "machine may pull from.")
+    envs = value.get("jobEnvs") or {}
+    for name in envs if isinstance(envs, dict) else ():
+        if name in ("isDebug", "paiAzRDMA") or not _ENV_NAME.fullmatch(str(name)):
+            yield _note(f"jobEnvs.{name}", f"`jobEnvs.{name}` steers nothing here.")
+    if value.get("extras"):
+        yield _note("extras", "`extras` steers nothing here.")
+    for name in value:
+        if name not in _KNOWN:
+            yield _note(name, f"`{name}` is no field of this form and steers nothing.")
+    for index, role in enumerate(value["taskRoles"]):
+        for name in role if isinstance(role, dict) else ():
+            if name not in _ROLE_KNOWN:
+                path = f"taskRoles[{index}].{name}"
+                yield _note(path, f"`{path}` is no field of this form and steers nothing.")
+
+
+_INSTEAD = {
+    "dataDir": "Add a `data` prerequisite with an https address.",
+    "codeDir": "Add a `script` prerequisite with the address of a Git repository.",
+    "outputDir": "What a task writes into `$PAI_OUTPUT_DIR` is kept as its artifacts."}
+
+
+def _note(path: str, message: str) -> Problem:
+    return Problem(path=path, message=message, severity="warning")
