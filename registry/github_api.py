@@ -5,9 +5,9 @@ import base64
 import json
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, TypeVar
 from urllib.parse import quote
 
 import requests
@@ -36,6 +36,7 @@ UNCHANGED = 304
 MOVED = (301, 302, 307, 308)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/"  # `_`: managed users of an enterprise
                    r"(?!\.{1,2}$)(?![^/]*\.git$)[A-Za-z0-9._-]{1,100}", re.I)
+_T = TypeVar("_T")
 _SHA = re.compile(r"[0-9a-f]{40}")
 _BY_ID = re.compile(r"/repositories/([0-9]{1,18})$")
 
@@ -78,7 +79,6 @@ class GitHubApi:
         self._connection = Connection(
             settings.github_api_url, is_hurried=is_hurried,
             timeout_s=HURRIED_S if is_hurried else TIMEOUT_S)
-        self.requests = 0
 
     def __enter__(self) -> GitHubApi:
         return self
@@ -89,6 +89,11 @@ class GitHubApi:
     def close(self) -> None:
         self._connection.close()
         self._github.close()
+
+    @property
+    def requests(self) -> int:
+        """How many were sent, with those that were tried again."""
+        return self._connection.sent
 
     @property
     def remaining(self) -> int | None:
@@ -107,8 +112,8 @@ class GitHubApi:
     def whoami(self) -> Identity:
         """Whose token this is. Raises GitHubError TOKEN_DEAD for one that is not accepted."""
         answer = self._ask("GET", "/user")
-        return records.identity(answer.body, answer.headers,
-                                self._token.reveal() if self._token else "")
+        return self._read(records.identity, answer.body, answer.headers,
+                          self._token.reveal() if self._token else "")
 
     def repository(self, key: int | str) -> RepositoryInfo:
         """By its number or its owner/name; an old name leads to the repository of now."""
@@ -122,19 +127,16 @@ class GitHubApi:
 
     def repositories(self) -> list[RepositoryInfo]:
         """Everything that the token's user was given a right on; public ones of others are not."""
-        return [records.repository(body) for body in self._all("/user/repos")]
+        return [self._read(records.repository, body) for body in self._all("/user/repos")]
 
     def _repository(self, key: int | str, etag: str | None) -> RepositoryInfo | None:
         path = f"/repositories/{key}" if isinstance(key, int) else f"/repos/{check_name(key)}"
-        answer = self._ask("GET", path, etag=etag)
+        answer = self._ask("GET", path, etag=etag, may_be_moved=isinstance(key, str))
         if answer.status == UNCHANGED:
             return None
         if answer.status in MOVED:
-            moved = _BY_ID.search(answer.headers.get(MOVED_TO, ""))
-            if moved is None or isinstance(key, int):
-                raise made(Code.GONE, self._url)
-            return self._repository(int(moved[1]), None)
-        return records.repository(answer.body, answer.headers)
+            return self._repository(self._read(_id_in, answer.headers.get(MOVED_TO, "")), None)
+        return self._read(records.repository, answer.body, answer.headers)
 
     def fork(self, upstream: RepositoryInfo) -> RepositoryInfo:
         """The user's own fork of it, made now if there is none; it fills up a little later.
@@ -143,7 +145,7 @@ class GitHubApi:
         """
         answer = self._write("POST", f"/repositories/{upstream.id}/forks", Action.FORK,
                              {"default_branch_only": True}, "id")
-        fork = records.repository(answer.body)
+        fork = self._read(records.repository, answer.body)
         if upstream.id not in (fork.parent_id, fork.network_id):
             raise made(Code.UNKNOWN, self._url, self._now(),
                        detail=f"{fork.full_name} is no fork of {upstream.full_name}")
@@ -156,17 +158,16 @@ class GitHubApi:
         answer = self._look(f"/repositories/{repo_id}/branches/{_quoted(branch)}")
         if answer is None:
             return None
-        commit = answer.body["commit"]
-        return Head(commit=commit["sha"], tree=commit["commit"]["tree"]["sha"])
+        return self._read(records.head, answer.body)
 
     def ref(self, repo_id: int, branch: str) -> str | None:
         """The branch's newest commit; None: no such branch, or nothing in it yet."""
         answer = self._look(f"/repositories/{repo_id}/git/ref/heads/{_quoted(branch)}")
-        return None if answer is None else answer.body["object"]["sha"]
+        return None if answer is None else self._at(answer.body, "object", "sha")
 
     def tree_of(self, repo_id: int, commit: str) -> str:
-        return self._ask("GET", f"/repositories/{repo_id}/git/commits/{_sha(commit)}"
-                         ).body["tree"]["sha"]
+        answer = self._ask("GET", f"/repositories/{repo_id}/git/commits/{_sha(commit)}")
+        return self._at(answer.body, "tree", "sha")
 
     def commit_files(self, repo_id: int, base_sha: str, files: Mapping[str, str | None],
                      message: str, author: Author, *, base_tree: str | None = None
@@ -201,35 +202,47 @@ class GitHubApi:
         body = answer.body if answer and isinstance(answer.body, dict) else {}
         if body.get("type") != "file" or body.get("encoding") != "base64":
             return None
-        return base64.b64decode(body["content"]).decode("utf-8", "replace")
+        return self._read(base64.b64decode, body.get("content")).decode("utf-8", "replace")
 
     def merge_base(self, repo_id: int, base: str, head: str) -> str:
         """The commit from which two branches went apart; that of a fork is `user:branch`."""
-        return self._ask("GET", f"/repositories/{repo_id}/compare/{_quoted(base)}..."
-                                f"{_quoted(head)}").body["merge_base_commit"]["sha"]
+        answer = self._ask("GET", f"/repositories/{repo_id}/compare/{_quoted(base)}..."
+                                  f"{_quoted(head)}")
+        return self._at(answer.body, "merge_base_commit", "sha")
 
     def create_branch(self, repo_id: int, branch: str, sha: str) -> None:
-        """Raises GitHubError EXISTS where a branch of this name is there."""
-        self._write("POST", f"/repositories/{repo_id}/git/refs", Action.WRITE,
-                    {"ref": f"refs/heads/{branch}", "sha": _sha(sha)}, "object")
+        """Raises GitHubError EXISTS where a branch of this name is there.
+
+        WORKFLOW_SCOPE: GitHub may also say that as if the repository were not there.
+        """
+        try:
+            self._write("POST", f"/repositories/{repo_id}/git/refs", Action.WRITE,
+                        {"ref": f"refs/heads/{branch}", "sha": _sha(sha)}, "object")
+        except GitHubError as error:
+            if error.code is Code.GONE and self._has_commit(repo_id, sha):
+                raise made(Code.WORKFLOW_SCOPE, self._url, detail=error.detail) from error
+            raise
 
     def move_branch(self, repo_id: int, branch: str, sha: str) -> None:
         """Forward only, never by force; raises GitHubError NOT_FAST_FORWARD."""
         self._write("PATCH", f"/repositories/{repo_id}/git/refs/heads/{_quoted(branch)}",
                     Action.WRITE, {"sha": _sha(sha), "force": False}, "object")
 
+    def _has_commit(self, repo_id: int, sha: str) -> bool:
+        return self._look(f"/repositories/{repo_id}/git/commits/{_sha(sha)}") is not None
+
     # --- pull requests --------------------------------------------------------------------------
 
     def find_pulls(self, upstream_id: int, head: str, base: str | None = None) -> list[PullInfo]:
         """Every pull request from `user:branch`, open or not, newest first."""
-        return [records.pull(body) for body in self._all(
+        return [self._read(records.pull, body) for body in self._all(
             f"/repositories/{upstream_id}/pulls",
             {"state": "all", "head": head} | ({"base": base} if base else {}))]
 
     def open_pull(self, upstream_id: int, *, head: str, base: str, title: str, body: str,
                   may_maintainers_modify: bool = True) -> PullInfo:
         """Raises GitHubError PULL_EXISTS, NO_COMMITS, or FINISH_ON_GITHUB for a narrow token."""
-        return records.pull(self._write(
+        return self._read(records.pull, self._write(
             "POST", f"/repositories/{upstream_id}/pulls", Action.PULL,
             {"head": head, "base": base, "title": title, "body": body,
              "maintainer_can_modify": may_maintainers_modify}, "number").body)
@@ -238,22 +251,22 @@ class GitHubApi:
         """With its checks and reviews; three to four requests."""
         path = f"/repositories/{upstream_id}"
         body = self._ask("GET", f"{path}/pulls/{number:d}").body
-        return records.pull(body, self._checks(path, (body.get("head") or {}).get("sha")),
-                            self._reviews(f"{path}/pulls/{number:d}/reviews"))
+        found = self._read(records.pull, body)
+        return replace(found, checks=self._checks(path, found.head_sha),
+                       reviews=self._reviews(f"{path}/pulls/{number:d}/reviews"))
 
-    def _checks(self, path: str, sha: str | None) -> tuple[records.Check, ...] | None:
+    def _checks(self, path: str, sha: str) -> tuple[records.Check, ...] | None:
         if not sha:
             return ()
         runs = self._allowed(f"{path}/commits/{_sha(sha)}/check-runs")
         statuses = self._allowed(f"{path}/commits/{_sha(sha)}/status")
         if runs is None and statuses is None:
             return None
-        return (*map(records.check_of_run, (runs or {}).get("check_runs", ())),
-                *map(records.check_of_status, (statuses or {}).get("statuses", ())))
+        return self._read(records.checks, runs or {}, statuses or {})
 
     def _reviews(self, path: str) -> tuple[records.Review, ...] | None:
         found = self._allowed(path)
-        return None if found is None else records.latest_reviews(found)
+        return None if found is None else self._read(records.latest_reviews, found)
 
     def create_hook(self, repo_id: int, url: str, secret: Secret,
                     events: Sequence[str] = ("push",)) -> int:
@@ -271,7 +284,7 @@ class GitHubApi:
         for page in range(1, MAX_PAGES + 1):
             answer = self._ask("GET", path, parameters={
                 **(parameters or {}), "per_page": PER_PAGE, "page": page})
-            found += answer.body
+            found += self._read(list, answer.body)
             if 'rel="next"' not in answer.headers.get("link", ""):
                 break
         return found
@@ -304,8 +317,7 @@ class GitHubApi:
 
     def _ask(self, verb: str, path: str, *, action: Action = Action.READ,
              parameters: Mapping[str, Any] | None = None, body: Any = None,
-             etag: str | None = None) -> _Answer:
-        self.requests += 1
+             etag: str | None = None, may_be_moved: bool = False) -> _Answer:
         try:
             status, headers, text = self._github.requester.requestJson(
                 verb, path, dict(parameters or {}), {"If-None-Match": etag} if etag else {}, body,
@@ -313,9 +325,12 @@ class GitHubApi:
         except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
         answer = _Answer(status=status, headers=headers, body=_json(text))
-        if status >= 400 or (status in MOVED and action is not Action.READ):
+        if status >= 400:
             raise error_of(Refusal(status=status, headers=headers, body=answer.body,
                                    action=action, url=self._url, now=self._now()), self._hide)
+        if status >= 300 and not (etag and status == UNCHANGED) and not (
+                may_be_moved and status in MOVED):
+            raise self._strange(f"{status}, which leads elsewhere", action)
         return answer
 
     def _unanswered(self, action: Action, error: Exception) -> GitHubError:
@@ -323,6 +338,20 @@ class GitHubApi:
         was_sent = not isinstance(error, requests.ConnectTimeout)
         code = Code.UNKNOWN if was_sent and action is not Action.READ else Code.UNREACHABLE
         return made(code, self._url, self._now(), detail=self._hide(str(error))[:1000])
+
+    def _read(self, function: Callable[..., _T], *parts: Any) -> _T:
+        """What an answer holds, in our words; one of another form is not from GitHub's API."""
+        try:
+            return function(*parts)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._strange(f"no {error}") from None
+
+    def _at(self, body: Any, outer: str, inner: str) -> str:
+        return self._read(lambda: str(body[outer][inner]))
+
+    def _strange(self, what: str, action: Action = Action.READ) -> GitHubError:
+        code = Code.UNREACHABLE if action is Action.READ else Code.UNKNOWN
+        return made(code, self._url, self._now(), detail=f"an answer with {self._hide(what)}")
 
     def _hide(self, text: str) -> str:
         return redacted(text, *([self._token] if self._token else []))
@@ -333,8 +362,18 @@ def _tree_item(path: str, text: str | None) -> dict[str, Any]:
     return item | ({"sha": None} if text is None else {"content": text})
 
 
-def _quoted(branch: str) -> str:
-    return quote(branch, safe="/")
+def _quoted(path: str) -> str:
+    """For an address; no `..` in it may lead out of the repository."""
+    if not {".", "..", ""}.isdisjoint(path.split("/")):
+        raise InvalidInputError(f"`{path[:200]}` is no name of a branch or a file.")
+    return quote(path, safe="/")
+
+
+def _id_in(address: str) -> int:
+    found = _BY_ID.search(address)
+    if found is None:
+        raise ValueError("number of a repository")
+    return int(found[1])
 
 
 def _sha(text: str) -> str:

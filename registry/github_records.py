@@ -175,6 +175,16 @@ def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
+def head(body: Mapping[str, Any]) -> Head:
+    """Of the answer to `GET …/branches/NAME`."""
+    return Head(commit=body["commit"]["sha"], tree=body["commit"]["commit"]["tree"]["sha"])
+
+
+def checks(runs: Mapping[str, Any], statuses: Mapping[str, Any]) -> tuple[Check, ...]:
+    return (*map(check_of_run, runs.get("check_runs", ())),
+            *map(check_of_status, statuses.get("statuses", ())))
+
+
 def check_of_run(body: Mapping[str, Any]) -> Check:
     state = PENDING if body.get("status") != "completed" else (
         PASSED if body.get("conclusion") in _PASSED else FAILED)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import Retry
+from urllib3.exceptions import HTTPError
 
 MAX_BODY_BYTES = 32 << 20
 CHUNK_BYTES = 1 << 16
@@ -38,6 +39,7 @@ class Connection:
         parts = urlsplit(api_url)
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self._timeout_s = timeout_s
+        self.sent = 0
         self._session = requests.Session()
         self._session.auth = _unchanged  # else ~/.netrc would take the place of the token
         self._session.adapters.clear()
@@ -53,9 +55,11 @@ class Connection:
         """Send it; raises requests.RequestException where there is no whole answer."""
         verb, path, body, headers = self._wanted
         give_up_at = time.monotonic() + self._timeout_s
+        self.sent += 1
         with self._session.request(
                 verb, self._origin + path, data=body.encode() if body else None, headers=headers,
                 timeout=self._timeout_s, allow_redirects=False, stream=True) as response:
+            self.sent += len(response.raw.retries.history) if response.raw.retries else 0
             if response.status_code == 202 and verb in ("GET", "HEAD"):
                 raise SlowError("202")  # PyGithub would ask again for ever
             return Answer(response, _read(response, give_up_at))
@@ -88,11 +92,14 @@ def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
 def _read(response: requests.Response, give_up_at: float) -> str:
     """What comes is looked at piece by piece, so a slow drip ends in time as well."""
     parts, size = [], 0
-    while chunk := response.raw.read1(CHUNK_BYTES, decode_content=True):
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise TooLargeError(f"more than {MAX_BODY_BYTES} bytes")
-        if time.monotonic() > give_up_at:
-            raise SlowError("the answer does not end")
-        parts.append(chunk)
+    try:
+        while chunk := response.raw.read1(CHUNK_BYTES, decode_content=True):
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise TooLargeError(f"more than {MAX_BODY_BYTES} bytes")
+            if time.monotonic() > give_up_at:
+                raise SlowError("the answer does not end")
+            parts.append(chunk)
+    except HTTPError as error:
+        raise requests.ConnectionError("the answer broke off") from error
     return b"".join(parts).decode("utf-8", "replace")
