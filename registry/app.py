@@ -46,6 +46,7 @@ from registry.views import (
     publish,
     security,
     settings,
+    source_access,
     sources,
     submit,
     text,
@@ -85,6 +86,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.add_template_filter(marketplace.submit_command)
     app.add_template_filter(mark_access.may_mark)
     app.add_template_global(mark_access.viewer_is_admin)
+    app.add_template_global(source_access.is_private, "is_private_source")
+    app.add_template_global(source_access.source_note)
     return app
 
 

@@ -85,9 +85,10 @@ class Repositories:
                 f"GitHub shows no repository {name} to you. Check its name; if it is private, "
                 + ("your token must be allowed to read it." if is_connected else
                    "connect GitHub on the page Settings first."))
-        if error.code is Code.LATER and not is_connected:
+        if error.code is Code.LATER:
             return GitHubError(error.code, (
-                "GitHub answers no more questions of visitors for now, and you have not connected "
-                "GitHub. Connect it on the page Settings, or try again in an hour."),
-                error.retry_at)
+                "GitHub does not answer for now, and nothing was added. "
+                + ("Try again in a moment." if is_connected else
+                   "Try again in a moment; or connect GitHub on the page Settings, since it "
+                   "lets visitors ask little.")), error.retry_at)
         return GitHubError(error.code, error.message, error.retry_at, link=error.link)

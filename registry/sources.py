@@ -49,6 +49,12 @@ class Sources:
         """Every source that the user may see, by name."""
         return self._select(visibility.is_visible(user_id))
 
+    def private_names(self, *, user_id: int | None = None) -> frozenset[str]:
+        """The private ones among those that the user may see."""
+        with self._engine.connect() as connection:
+            return frozenset(connection.scalars(sa.select(sources.c.name).where(
+                sources.c.is_private, visibility.is_visible(user_id))))
+
     def all(self) -> list[Source]:
         """Every source, whoever may see it; for the sync alone."""
         return self._select()

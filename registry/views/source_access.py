@@ -5,18 +5,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Sequence
 
-from flask import url_for
+from flask import g, url_for
 
 from registry.accounts import User
-from registry.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
+from registry.entry import Entry
+from registry.errors import (
+    ConflictError,
+    DatabaseUnavailableError,
+    ForbiddenError,
+    InvalidInputError,
+    NotFoundError,
+)
 from registry.repository_name import check_branch
 from registry.sources import NewRepository, Source
 from registry.views import auth
 from registry.views.services import services
 from registry.views.source_state import (
+    State,
     freshness,
     is_busy,
     is_on_github,
+    note_of,
     progress_of,
     states_of,
     verdict,
@@ -139,6 +148,21 @@ def status_json(source: Source) -> dict[str, Any]:
         "states": [{"code": state.code, "title": state.title, "text": state.text}
                    for state in states_of(source)],
         "held_head": source.held_head, "held_count": source.held_count}
+
+
+def is_private(name: str) -> bool:
+    """Whether the viewer sees a source of this name only because their own token reads it."""
+    if "private_sources" not in g:
+        try:
+            g.private_sources = services().sources.private_names(user_id=auth.viewer_id())
+        except DatabaseUnavailableError:  # what is public is still found
+            g.private_sources = frozenset()
+    return name in g.private_sources
+
+
+def source_note(entry: Entry) -> State | None:
+    """What the reader of a component must know of its source; None: nothing."""
+    return note_of(services().sources.get(entry.source, user_id=auth.viewer_id()))
 
 
 def last_sync() -> datetime | None:

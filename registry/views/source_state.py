@@ -9,10 +9,8 @@ from registry.sources import GITHUB, Source
 from registry.views.text import ago, iso
 
 SHORT = 7
-STAGES: Mapping[str, str] = {
-    "asking": "Asking GitHub", "history": "Fetching the history", "files": "Fetching files",
-    "reading": "Reading components", "writing": "Writing the catalogue"}
-_SETTLED = frozenset({"ok", ""})
+STAGES: Mapping[str, str] = {"history": "Fetching the history", "files": "Fetching files"}
+_SETTLED = "ok"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +43,7 @@ def freshness(source: Source, now: datetime | None = None) -> str:
     if not is_on_github(source):
         return shown
     if not source.upstream_head:
-        return f"{shown} · upstream not seen yet" if source.upstream_state in _SETTLED else shown
+        return f"{shown} · upstream not seen yet" if source.upstream_state == _SETTLED else shown
     told = f"{shown} · upstream {source.upstream_head[:SHORT]}"
     return f"{told} · {_behind(source, now)}" if is_behind(source) else f"{told} · up to date"
 
@@ -58,13 +56,12 @@ def _behind(source: Source, now: datetime | None) -> str:
 
 
 def progress_of(source: Source) -> dict[str, Any] | None:
-    """What a sync does now; `total` 0: nobody knows of how much."""
+    """What a sync does now, and how far it is with that."""
     told = source.progress
     if told is None:
         return None
-    stage = str(told.get("stage", ""))
-    return {"stage": stage, "title": STAGES.get(stage, stage.capitalize() or "Syncing"),
-            "done": int(told.get("done") or 0), "total": int(told.get("total") or 0)}
+    return {"stage": told["stage"], "title": STAGES.get(told["stage"], "Syncing"),
+            "done": told["done"], "total": told["total"]}
 
 
 def states_of(source: Source) -> list[State]:
@@ -86,6 +83,26 @@ def verdict(source: Source) -> State:
         return State(code="new", tone="busy", title="Not synced yet",
                      text="Its first sync has not ended yet.")
     return State(code="ok", tone="good", title="Up to date", text=freshness(source))
+
+
+def note_of(source: Source) -> State | None:
+    """What the reader of one of its components must know; None: nothing."""
+    if source.upstream_state in _WITHDRAWN:
+        return State(code=source.upstream_state, tone="warn", title="Withdrawn upstream",
+                     text=_WITHDRAWN[source.upstream_state].format(name=source.location))
+    if is_on_github(source) and is_behind(source):
+        return State(code="behind", tone="", title="Behind its repository",
+                     text=freshness(source))
+    return None
+
+
+_WITHDRAWN = {
+    "gone": "The repository `{name}` is not on GitHub any more. What was indexed keeps serving.",
+    "replaced": "The repository is gone, and `{name}` is another one now. What was indexed keeps "
+                "serving; of the new one nothing is read.",
+    "forbidden": "The repository `{name}` cannot be read at present, so newer versions are not "
+                 "seen here.",
+}
 
 
 def _upstream(source: Source) -> State | None:
@@ -135,7 +152,7 @@ def _held(source: Source) -> State | None:
 
 
 def _failed(source: Source) -> State | None:
-    if source.sync_error is None or source.upstream_state not in _SETTLED:
+    if source.sync_error is None or source.upstream_state != _SETTLED:
         return None
     again = "" if source.next_sync_at is None else \
         f" It is tried again at {iso(source.next_sync_at.replace(microsecond=0))}."

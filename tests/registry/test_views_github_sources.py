@@ -1,0 +1,360 @@
+"""Sources from GitHub: adding, looking at one, and what only some may do, on the stand-in."""
+import pytest
+import sqlalchemy as sa
+
+from registry import db
+from registry.catalog import Catalog
+from registry.config import Settings
+from registry.github_sync import GitHubSync
+from registry.search import SearchIndex
+from registry.sync import Sync
+from tests.fakes.web_home import HELLO, WebHome
+from tests.registry.test_views_marketplace import text_of
+
+PARTS = {"job/hello.yaml": HELLO.replace("name: hello", "name: greet"),
+         "job/broken.yaml": "type: job\nname: broken\ntasks: 5\n"}
+
+
+class Site(WebHome):
+    """The web application whose GitHub is the stand-in."""
+
+    def sync(self):
+        found = Settings.from_environ(self.environ | self.github)
+        engine = db.create_engine(found.database_url)
+        catalog = Catalog(engine, found.git_dir)
+        Sync(engine, catalog, SearchIndex(found.search_dir),
+             GitHubSync(engine, catalog, found)).run_once()
+        engine.dispose()
+
+    def set(self, name, **values):
+        """Bring a source into a state that takes long to come about."""
+        with self.engine.begin() as connection:
+            connection.execute(db.sources.update().where(
+                db.sources.c.name == name).values(values))
+
+    def connected(self, user, token):
+        """A browser of this user, who has connected GitHub."""
+        browser = self.browser(user)
+        assert browser.post("/settings/github", token=token.value).status_code == 303
+        return browser
+
+
+@pytest.fixture
+def web(github, home_template, tmp_path, monkeypatch):
+    monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
+    web = Site(home_template, tmp_path)
+    web.github = {"PAISHARE_GITHUB_URL": github.url}
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def octo(github):
+    return github.world.add_user("octo")
+
+
+@pytest.fixture
+def parts(github, octo):
+    return github.world.create(octo, "parts", PARTS)
+
+
+def add(browser, location, **fields):
+    return browser.post("/sources", location=location, **fields)
+
+
+# --- adding --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("form", ["octo/parts", "{}/octo/parts", "{}/octo/parts.git",
+                                  "git@127.0.0.1:octo/parts.git"])
+def test_anyone_signed_in_adds_a_public_repository_by_one_look_without_a_token(
+        web, github, parts, form):
+    bob = web.browser("bob")
+    github.world.seen.clear()
+    answer = add(bob, form.format(github.url))
+    assert (answer.status_code, answer.location) == (303, "/sources/octo/parts")
+    assert [seen.path for seen in github.world.rest()] == ["/api/v3/repos/octo/parts"]
+    source = web.services.sources.get("octo/parts")
+    assert (source.repo_id, source.location, source.sponsor_id) == (parts.id, "octo/parts", None)
+    web.sync()
+    page = text_of(bob.get("/sources/octo/parts"))
+    assert f"indexed {source_of(web).head[:7]} · upstream" in page and "up to date" in page
+    assert bob.get("/c/job/greet").status_code == 200
+
+
+def source_of(web):
+    return web.services.sources.get("octo/parts")
+
+
+def test_branch_folders_and_tags_are_taken_over(web, parts):
+    add(web.browser("bob"), "octo/parts", branch="dev", sub_paths="b\na", has_tags="1",
+        tag_prefix="v", name="tools")
+    source = web.services.sources.get("tools")
+    assert (source.branch, source.sub_paths, source.tag_prefix) == ("dev", ("a", "b"), "v")
+
+
+def test_a_repository_that_nobody_sees_is_told_with_the_way_to_connect(web, octo, github):
+    github.world.create(octo, "secret", PARTS, is_private=True)
+    bob = web.browser("bob")
+    answers = [add(bob, f"octo/{name}") for name in ("secret", "nothing")]
+    assert {answer.status_code for answer in answers} == {404}
+    texts = [text_of(answer).replace("secret", "nothing") for answer in answers]
+    assert texts[0] == texts[1]
+    assert "connect GitHub on the page Settings first" in texts[0] and "aria-invalid" in \
+        answers[0].text
+
+
+def test_a_private_repository_is_added_by_who_reads_it_and_lends_the_token(web, github, octo):
+    secret = github.world.create(octo, "secret", PARTS, is_private=True)
+    ann = web.connected("ann", github.world.classic_token(octo, "repo"))
+    refused = add(ann, "octo/secret")
+    assert refused.status_code == 400 and "it is synced with your token" in text_of(refused)
+    assert web.services.sources.all()[0].name == "examples"
+    answer = add(ann, "octo/secret", use_my_token="1")
+    assert answer.location == "/sources/octo/secret"
+    source, = (each for each in web.services.sources.all() if each.repo_id == secret.id)
+    assert source.is_private and source.sponsor_id == source.owner_id == 2
+    web.sync()
+    assert "the token of ann" in text_of(ann.get("/sources/octo/secret"))
+    for path in ("/sources", "/?q=greet", "/c/job/greet"):
+        assert 'class="lock"' in ann.get(path).text
+    for user in ("bob", "admin"):
+        assert "octo/secret" not in web.browser(user).get("/sources").text
+        assert web.browser(user).get("/sources/octo/secret").status_code == 404
+        assert web.browser(user).post("/sources/octo/secret/remove").status_code == 404
+
+
+def test_a_private_repository_keeps_its_own_name(web, github, octo):
+    github.world.create(octo, "secret", is_private=True)
+    ann = web.connected("ann", github.world.classic_token(octo, "repo"))
+    answer = add(ann, "octo/secret", use_my_token="1", name="mine")
+    assert answer.status_code == 400 and "keeps its own name" in text_of(answer)
+
+
+def test_who_has_no_token_lends_none(web, parts):
+    answer = add(web.browser("bob"), "octo/parts", use_my_token="1")
+    assert answer.status_code == 400 and "no token to use" in text_of(answer)
+
+
+def test_the_same_repository_twice_needs_another_branch_folder_or_prefix(web, parts):
+    bob = web.browser("bob")
+    add(bob, "octo/parts")
+    again = add(bob, "octo/parts")
+    assert again.status_code == 409 and "it is the source octo/parts" in text_of(again)
+    assert add(bob, "octo/parts", branch="dev").location == "/sources/octo/parts-2"
+    assert "octo/parts-2" in bob.get("/sources/octo/parts-2").text
+
+
+@pytest.mark.parametrize("name, text", [
+    ("a/b", "is not such a name"), ("-x", "is not such a name"), ("examples", "is taken")])
+def test_a_name_that_cannot_be_is_told(web, parts, name, text):
+    answer = add(web.browser("bob"), "octo/parts", name=name)
+    assert answer.status_code in (400, 409) and text in text_of(answer)
+
+
+def test_a_renamed_repository_is_added_by_the_name_it_has_now(web, github, parts):
+    github.world.move(parts, name="new")
+    assert add(web.browser("bob"), "octo/parts").location == "/sources/octo/new"
+
+
+@pytest.mark.parametrize("status, message, text", [
+    (403, "API rate limit exceeded", "connect GitHub on the page Settings"),
+    (500, "Server Error", "does not answer for now"), (0, "", "cannot be reached"),
+    (451, "Repository access blocked", "GitHub has blocked")])
+def test_what_github_does_not_answer_is_told_and_nothing_is_added(
+        web, github, parts, status, message, text):
+    github.world.fault("GET", "/repos/octo/parts", status, message, times=10)
+    answer = add(web.browser("bob"), "octo/parts")
+    assert answer.status_code in (403, 503) and text in text_of(answer)
+    assert [source.name for source in web.services.sources.all()] == ["examples"]
+
+
+def test_an_odd_branch_or_repository_never_reaches_github(web, github, parts):
+    github.world.seen.clear()
+    for location, branch in (("octo/../user", ""), ("octo/parts?x", ""), ("octo/parts", "-x"),
+                             ("octo/parts", "a..b"), ("https://elsewhere.example/a/b", "")):
+        assert add(web.browser("bob"), location, branch=branch).status_code == 400
+    assert github.world.rest() == []
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+@pytest.fixture
+def added(web, parts):
+    """The source octo/parts of bob, synced."""
+    add(web.browser("bob"), "octo/parts")
+    web.sync()
+    return web
+
+
+def test_every_broken_file_leads_to_its_line_on_github(added, github):
+    head = source_of(added).head
+    page = added.browser("ann").get("/sources/octo/parts").text
+    assert f'href="{github.url}/octo/parts/blob/{head}/job/broken.yaml?plain=1#L3"' in page
+
+
+def test_a_source_that_is_behind_says_by_how_much(added, github, parts):
+    old = source_of(added).head
+    added.set("octo/parts", upstream_head="d" * 40, upstream_at=sa.func.datetime(
+        "now", "-130 seconds"))
+    for path in ("/sources/octo/parts", "/c/job/greet"):
+        page = text_of(added.browser("ann").get(path))
+        assert f"indexed {old[:7]} · upstream ddddddd · 2 minutes behind" in page
+    assert "Behind" in added.browser("ann").get("/sources").text
+
+
+def test_progress_is_shown_with_counts_while_a_sync_runs(added):
+    added.set("octo/parts", progress={"stage": "files", "done": 40, "total": 120})
+    page = text_of(added.browser("ann").get("/sources/octo/parts"))
+    assert "Fetching files: 40 of 120" in page
+    status = added.program("ann").get("/sources/octo/parts/status").json
+    assert status["progress"] == {"stage": "files", "title": "Fetching files", "done": 40,
+                                  "total": 120}
+
+
+@pytest.mark.parametrize("values, title, text", [
+    ({"upstream_state": "gone"}, "Gone from GitHub", "marked as withdrawn upstream"),
+    ({"upstream_state": "replaced"}, "Another repository has its name", "remove this source"),
+    ({"upstream_state": "forbidden"}, "GitHub lets nobody read it", "Use my token"),
+    ({"upstream_state": "empty"}, "Nothing is in it", "has no commit"),
+    ({"location": "octo/elsewhere"}, "Renamed on GitHub", "called octo/elsewhere there now"),
+    ({"sync_error": "GitHub fell silent."}, "The last sync failed", "GitHub fell silent.")])
+def test_each_state_says_what_happened_and_what_to_do(added, values, title, text):
+    added.set("octo/parts", **values)
+    page = text_of(added.browser("ann").get("/sources/octo/parts"))
+    assert title in page and text in page
+    codes = {state["title"]: state for state in added.program("ann").get(
+        "/sources/octo/parts/status").json["states"]}
+    assert text.replace("octo/elsewhere", "`octo/elsewhere`") in codes[title]["text"]
+
+
+def test_a_component_whose_repository_is_gone_says_so(added, github, parts):
+    github.world.delete(parts)
+    added.services.sources.request_sync("octo/parts")
+    added.sync()
+    page = text_of(added.browser("ann").get("/c/job/greet"))
+    assert "Withdrawn upstream" in page and "keeps serving" in page
+
+
+def test_only_the_owner_sees_the_webhook_and_its_secret(added):
+    secret = added.services.deliveries.secret(source_of(added).id).reveal()
+    assert secret in added.browser("bob").get("/sources/octo/parts").text
+    for user in ("ann", "admin"):
+        page = added.browser(user).get("/sources/octo/parts").text
+        assert secret not in page and "Payload URL" not in page
+        assert added.program(user).get("/sources/octo/parts/webhook").status_code == 403
+    told = added.program("bob").get("/sources/octo/parts/webhook").json
+    assert told == {"secret": secret,
+                    "url": f"http://localhost/api/v3/hooks/github/{source_of(added).id}"}
+
+
+def test_the_webhook_is_made_on_github_where_the_token_may(web, github, octo, parts):
+    bob = web.connected("bob", github.world.classic_token(octo, "repo", "admin:repo_hook"))
+    add(bob, "octo/parts")
+    assert bob.post("/sources/octo/parts/webhook").status_code == 303
+    hook, = parts.hooks
+    assert hook.secret == web.services.deliveries.secret(source_of(web).id).reveal()
+    assert set(hook.events) == {"push", "pull_request", "repository", "public"}
+
+
+def test_where_the_token_may_not_make_the_webhook_the_page_says_what_to_do(
+        web, github, parts):
+    bob = web.connected("bob", github.world.classic_token(github.world.add_user("b"), "repo"))
+    add(bob, "octo/parts")
+    answer = bob.post("/sources/octo/parts/webhook")
+    assert answer.status_code in (403, 404) and "Payload URL" in answer.text
+    assert 'role="alert"' in answer.text and parts.hooks == []
+
+
+def test_another_who_reads_it_takes_over_with_their_own_token(web, github, octo):
+    secret = github.world.create(octo, "secret", PARTS, is_private=True)
+    friend = github.world.add_user("friend")
+    secret.grants["friend"] = "read"
+    token = github.world.classic_token(octo, "repo")
+    add(web.connected("ann", token), "octo/secret", use_my_token="1")
+    bob = web.connected("bob", github.world.classic_token(friend, "repo"))
+    web.services.repositories.find(3, "octo/secret")  # as the process that asks for access does
+    assert bob.post("/sources/octo/secret/sponsor").status_code == 303
+    token.is_revoked = True
+    web.sync()
+    page = text_of(bob.get("/sources/octo/secret"))
+    assert "the token of bob" in page and "up to date" in page
+
+
+def test_nobody_lends_a_token_for_what_it_does_not_read(web, github, octo, parts):
+    add(web.browser("ann"), "octo/parts")
+    assert web.browser("bob").post("/sources/octo/parts/sponsor").status_code == 400
+    assert web.browser("bob").post("/sources/examples/sponsor").status_code == 400
+    bob = web.connected("bob", github.world.classic_token(octo, "repo"))
+    github.world.delete(parts)
+    github.world.create(octo, "parts", PARTS)
+    assert bob.post("/sources/octo/parts/sponsor").status_code == 409
+    assert source_of(web).sponsor_id is None
+
+
+# --- much that goes at once ----------------------------------------------------------------------
+
+@pytest.fixture
+def held(added):
+    added.set("octo/parts", held_head="e" * 40, held_count=30)
+    return added
+
+
+def test_only_the_owner_decides_about_what_is_held_back(held):
+    page = held.browser("ann").get("/sources/octo/parts").text
+    assert "would take away 30 versions" in page and "/agree" not in page
+    assert held.browser("ann").post("/sources/octo/parts/agree",
+                                    held_head="e" * 40).status_code == 403
+    assert "/agree" in held.browser("bob").get("/sources/octo/parts").text
+
+
+def test_the_owner_agrees_to_just_the_commit_that_was_shown(held):
+    bob = held.browser("bob")
+    stale = bob.post("/sources/octo/parts/agree", held_head="f" * 40)
+    assert stale.status_code == 409 and "another commit by now" in text_of(stale)
+    assert source_of(held).confirmed_head is None
+    assert bob.post("/sources/octo/parts/agree", held_head="e" * 40).status_code == 303
+    assert source_of(held).confirmed_head == "e" * 40
+    assert "octo/parts" in held.services.sources.requested()
+
+
+def test_what_the_owner_keeps_is_no_longer_asked_about_loudly(held):
+    held.browser("bob").post("/sources/octo/parts/keep")
+    page = held.browser("bob").get("/sources/octo/parts").text
+    assert "Kept as it is" in page and "/agree" in page and "/keep" not in page
+
+
+def test_a_program_agrees_as_well(held):
+    answer = held.program("bob").post("/sources/octo/parts/agree", {"head": "e" * 40})
+    assert answer.status_code == 202 and source_of(held).confirmed_head == "e" * 40
+
+
+# --- the API -------------------------------------------------------------------------------------
+
+def test_a_program_adds_shows_syncs_and_removes_a_repository(web, parts):
+    bob = web.program("bob")
+    made = bob.post("/sources", {"location": "octo/parts", "tag_prefix": "v"})
+    assert made.status_code == 201 and made.json["kind"] == "github"
+    web.sync()
+    status = bob.get("/sources/octo/parts/status").json
+    assert (status["state"], status["components"], status["problems"]) == ("ok", 1, 1)
+    assert bob.get("/sources/octo/parts/problems").json["problems"][0]["path"] == "job/broken.yaml"
+    assert bob.post("/sources/octo/parts/sync").status_code == 202
+    assert web.program("ann").delete("/sources/octo/parts").status_code == 403
+    assert bob.delete("/sources/octo/parts").status_code == 204
+    assert bob.get("/sources/octo/parts/status").status_code == 404
+
+
+def test_a_repository_may_be_called_like_a_part_of_an_address(web, github, octo):
+    bob = web.program("bob")
+    for name in ("status", "problems", "sync", "webhook"):
+        github.world.create(octo, name, PARTS)
+        assert bob.post("/sources", {"location": f"octo/{name}"}).status_code == 201
+        assert bob.get(f"/sources/octo/{name}/status").json["name"] == f"octo/{name}"
+        assert bob.post(f"/sources/octo/{name}/sync").status_code == 202
+        assert web.browser("bob").get(f"/sources/octo/{name}").status_code == 200
+
+
+def test_a_reference_with_the_source_before_it_names_the_component(added):
+    assert added.program("ann").get("/components/job/greet",
+                                    source="octo/parts").json["name"] == "greet"
+    assert added.browser("ann").get("/c/job/greet?source=octo/parts").status_code == 200
