@@ -12,12 +12,12 @@ from registry.look import Sight
 from registry.source import Source
 
 AT_ONCE = 8
-Look = Callable[[requests.Session, Source], Sight]
+Look = Callable[[requests.Session, Source], Sight | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """A look that is over: what it saw, or what went wrong."""
+    """A look that is over: what it saw, or what went wrong; neither: it only fetched files."""
 
     source: Source
     sight: Sight | None = None
@@ -27,15 +27,14 @@ class Looked:
 class Fetches:
     """Hands sources to threads that end with the process; one thread may call it."""
 
-    def __init__(self, look: Look, at_once: int = AT_ONCE) -> None:
-        self._look = look
+    def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
-        self._todo: queue.SimpleQueue[Source] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[tuple[Source, Look]] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Looked] = queue.SimpleQueue()
         self._threads = 0
         self.running: set[int] = set()
 
-    def start(self, source: Source) -> None:
+    def start(self, source: Source, look: Look) -> None:
         """Look at a source, unless a look at it is under way."""
         if source.id in self.running:
             return
@@ -43,7 +42,7 @@ class Fetches:
         if self._threads < min(self._at_once, len(self.running)):
             self._threads += 1
             threading.Thread(target=self._work, daemon=True).start()
-        self._todo.put(source)
+        self._todo.put((source, look))
 
     def finished(self, wait_s: float | None) -> list[Looked]:
         """Looks that are over; waits for the first, None: as long as that takes."""
@@ -60,10 +59,11 @@ class Fetches:
     def _work(self) -> None:
         with requests.Session() as session:
             while True:
-                self._done.put(self._once(session, self._todo.get()))
+                source, look = self._todo.get()
+                self._done.put(self._once(session, source, look))
 
-    def _once(self, session: requests.Session, source: Source) -> Looked:
+    def _once(self, session: requests.Session, source: Source, look: Look) -> Looked:
         try:
-            return Looked(source=source, sight=self._look(session, source))
+            return Looked(source=source, sight=look(session, source))
         except Exception as error:
             return Looked(source=source, error=error)

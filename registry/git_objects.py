@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import stat
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -99,3 +100,18 @@ def spread(repo: Repo, head: ObjectID | None, most: int) -> list[str]:
         distance += 1
         commit = find_commit(repo, commit.parents[0]) if commit.parents else None
     return found
+
+
+def blobs_below(repo: Repo, commit: str, path: str, most: int) -> tuple[set[str], bool]:
+    """Files and links at or below `path`, and whether these are all, of which `most` are read."""
+    read, found = tree_reader(repo), set()
+    todo = [entry_at(read, commit_of(repo, commit).tree, path)]
+    visited = 0
+    while todo and visited < most:
+        mode, id = todo.pop()
+        visited += 1
+        if stat.S_ISDIR(mode):
+            todo += read(id).values()
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            found.add(id.decode())
+    return found, not todo

@@ -18,7 +18,15 @@ from dulwich.repo import Repo
 
 from registry.commits import Fetched, Packed, entry_at, standing
 from registry.errors import NotFoundError
-from registry.git_objects import blob_of, commit_of, entry_of, guarded, spread, tree_reader
+from registry.git_objects import (
+    blob_of,
+    blobs_below,
+    commit_of,
+    entry_of,
+    guarded,
+    spread,
+    tree_reader,
+)
 from registry.git_origin import default_head, keep_tags, refuse_sha256, tags_of, take_over
 from registry.git_packs import (
     pack_without,
@@ -137,6 +145,14 @@ class GitStore:
         with self._open() as repo:
             return {id for id in ids if ObjectID(id.encode()) not in repo.object_store}
 
+    def blobs(self, commit: str, path: str, most: int) -> tuple[set[str], bool]:
+        """Files at or below `path`, here or not, and whether these are all.
+
+        After `most` files and folders it is enough. Raises NotFoundError for the commit.
+        """
+        with self._open() as repo:
+            return blobs_below(repo, commit, path, most)
+
     def line(self, most: int) -> list[str]:
         """Commits of the branch, its newest first, then ever further apart: what is had already."""
         if not self.path.exists():
@@ -149,6 +165,11 @@ class GitStore:
         return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
 
     # --- writing ------------------------------------------------------------------------------
+
+    def make(self) -> None:
+        """Have the store there, maybe with nothing in it."""
+        if not self.path.exists():
+            self._create()
 
     @contextlib.contextmanager
     def receiving(self) -> Iterator[BinaryIO]:
@@ -268,8 +289,7 @@ class GitStore:
 
     @contextlib.contextmanager
     def _open_to_write(self) -> Iterator[Repo]:
-        if not self.path.exists():
-            self._create()
+        self.make()
         with self._open() as repo:
             remove_leftovers(repo)
             yield repo

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Iterable, Sequence
 
@@ -23,6 +24,7 @@ from registry.redaction import redacted
 from registry.replay import Replay, Replayed
 from registry.source import Source
 from registry.sync_report import SyncReport
+from registry.upstream import Tell
 from registry.upstream_rows import UpstreamRows
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,8 @@ class GitHubSync:
         self._rows = UpstreamRows(engine)
         self._pause = timedelta(seconds=settings.sync_interval_s)
         self._looker = Looker(settings.github_url, _Access(engine, settings), self._rows)
-        self._fetches = Fetches(self._look)
+        self._fetches = Fetches()
+        self._complete: dict[int, str | None] = {}  # at which head all files were here
 
     @property
     def running(self) -> set[int]:
@@ -51,7 +54,7 @@ class GitHubSync:
             self._start(source)
         reports: list[SyncReport] = []
         while self.running:
-            reports += [self._finish(looked) for looked in self._fetches.finished(None)]
+            reports += filter(None, map(self._finish, self._fetches.finished(None)))
         return reports
 
     def step(self, sources: Sequence[Source]) -> bool:
@@ -67,10 +70,22 @@ class GitHubSync:
 
     def _start(self, source: Source) -> None:
         if source.id not in self.running:
-            Replay(source, self._catalog.store(source.id), self._ledger).forget()
-            self._fetches.start(source)
+            store = self._catalog.store(source.id)
+            store.make()  # here, where nobody clears away what is half made
+            Replay(source, store, self._ledger).forget()
+            self._fetches.start(source, self._look)
 
     def _look(self, session: requests.Session, source: Source) -> Sight:
+        return self._looker.look(session, source, self._catalog.store(source.id),
+                                 self._ledger.purged(source.id), self._teller(source))
+
+    def _bring_used(self, session: requests.Session, source: Source) -> None:
+        self._looker.bring_used(session, source, self._catalog.store(source.id),
+                                self._ledger.purged(source.id), self._teller(source))
+        self._complete[source.id] = source.head
+
+    def _teller(self, source: Source) -> Tell:
+        """Writes progress down, once a second at most."""
         told = 0.0
 
         def tell(stage: str, done: int, total: int) -> None:
@@ -78,17 +93,18 @@ class GitHubSync:
             if time.monotonic() - told >= TELL_S:
                 self._rows.tell(source.id, stage, done, total)
                 told = time.monotonic()
-        return self._looker.look(session, source, self._catalog.store(source.id),
-                                 self._ledger.purged(source.id), tell)
+        return tell
 
     # --- what was seen --------------------------------------------------------------------------
 
-    def _finish(self, looked: Looked) -> SyncReport:
+    def _finish(self, looked: Looked) -> SyncReport | None:
         source, sight = looked.source, looked.sight
         try:
             if looked.error:
                 raise looked.error
-            assert sight, "a look ends with a sight or an error"
+            if sight is None:
+                self._rows.idle(source.id)
+                return None
             report = self._take(sight)
         except (RegistryError, OSError) as error:
             return self._failed(source, str(error), error)
@@ -98,7 +114,15 @@ class GitHubSync:
                                         "The log of the sync process says more.", error)
         if report.new or report.removed or report.error:
             log.info("%s", report)
+        if report.error is None:
+            self._complete_files(sight)
         return report
+
+    def _complete_files(self, sight: Sight) -> None:
+        """What jobs take from the repository comes last, when all can be found already."""
+        head = sight.fetched.head if sight.fetched else None
+        if self._complete.get(sight.source.id) != head:
+            self._fetches.start(replace(sight.source, head=head), self._bring_used)
 
     def _take(self, sight: Sight) -> SyncReport:
         """Record what is new; what would take away much waits."""

@@ -11,8 +11,10 @@ from typing import Any, Mapping
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from registry.component import uris_of
+from registry.component_file import LFS_POINTER
 from registry.component_rules import PLACEHOLDER
 from registry.git_store import GitStore
+from registry.source import MAX_USED_BYTES, MAX_USED_FILES
 from runner.spec import Input
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -40,10 +42,24 @@ class Base:
         if kind is None:
             raise ValueError(f"`{uri}` is not in the repository: `{path}` does not exist at commit "
                              f"{self.commit[:12]}. Commit the file, or correct the path.")
+        self._check(uri, path)
         content = self.store.read(self.commit, path) if kind == "file" else None
+        if content and content.startswith(LFS_POINTER):
+            raise ValueError(f"`{uri}` is kept by Git LFS, and the repository has a pointer to it "
+                             "only. Take it out of LFS, or give the https URI of the file.")
         return Input(kind="git", uri=self.store.url, path=path, commit=self.commit,
                      target=_target(name, posixpath.basename(path) or name),
                      sha256=None if content is None else hashlib.sha256(content).hexdigest())
+
+    def _check(self, uri: str, path: str) -> None:
+        """Of a repository on GitHub not every file is here."""
+        ids, _ = self.store.blobs(self.commit, path, MAX_USED_FILES)
+        missing = self.store.lacks(ids)
+        if missing:
+            raise ValueError(
+                f"`{uri}`: {len(missing)} of its files are not here. They come with the next sync "
+                f"of the source, unless one is larger than {MAX_USED_BYTES >> 20} MiB or they are "
+                f"more than {MAX_USED_FILES}; give those an https URI.")
 
 
 def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None, home: Path

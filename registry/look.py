@@ -16,7 +16,7 @@ from registry.git_wire import Refs
 from registry.github_errors import Code, GitHubError
 from registry.github_records import RepositoryInfo
 from registry.remote import Reason, RemoteError
-from registry.source import Source
+from registry.source import MAX_USED_FILES, Source
 from registry.upstream import Tell, Upstream, Way
 from registry.upstream_rows import (
     BLOCKED,
@@ -92,6 +92,20 @@ class Looker:
             if error.state in (GONE, REPLACED):
                 return visit.nothing(error.state, error.message)
             raise
+
+    def bring_used(self, session: requests.Session, source: Source, store: GitStore,
+                   without: Collection[str], tell: Tell) -> None:
+        """Have the files here that jobs take from the repository; raises as `look` does."""
+        wanted: set[str] = set()
+        for commit, path in self._rows.used(source.id):
+            found, is_all = store.blobs(commit, path, MAX_USED_FILES)
+            wanted |= found if is_all else set()
+        missing = store.lacks(wanted) - set(without)
+        if missing:
+            is_signed = source.is_private or source.id in self._signed
+            visit = _Visit(session, source, store, time.monotonic() + MOST_S, tell)
+            visit.upstream().bring_used(visit.way(
+                self._url, self._token(source) if is_signed else None), missing)
 
     def _see(self, visit: _Visit, without: Collection[str]) -> Sight:
         way, refs = self._reach_again(visit)
@@ -226,9 +240,12 @@ class _Visit:
     tell: Tell
 
     def refs(self, url: str, token: Secret | None) -> tuple[Way, Refs]:
-        way = Way(session=self.session, url=url, name=self.source.location, token=token,
-                  give_up_at=self.give_up_at)
+        way = self.way(url, token)
         return way, self.upstream().refs(way)
+
+    def way(self, url: str, token: Secret | None) -> Way:
+        return Way(session=self.session, url=url, name=self.source.location, token=token,
+                   give_up_at=self.give_up_at)
 
     def upstream(self) -> Upstream:
         return Upstream(self.source, self.store, self.tell)

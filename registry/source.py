@@ -18,6 +18,8 @@ MAX_FILES = 20_000
 OPENPAI_FOLDERS = {"protocol-v2": "job", "marketplace-v2": "job"}  # its jobs of protocol 2
 MAX_SUB_PATHS = 100
 MAX_FOLDER_BYTES = 256 << 20
+MAX_USED_FILES = 20_000  # of what a job takes from the repository of its component
+MAX_USED_BYTES = 16 << 20  # of one such file, where the repository is on GitHub
 _TAG_PREFIX = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{))[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _PASSED_OVER = frozenset({".git", ".hg", ".svn", "__pycache__"})
 

@@ -13,7 +13,7 @@ from registry.git_wire import Refs, TooMuchError, WireError
 from registry.journal import Journal
 from registry.pack_check import Limits
 from registry.remote import Patience, Remote
-from registry.source import Source, folders
+from registry.source import MAX_USED_BYTES, Source, folders
 from registry.yaml_nodes import MAX_BYTES
 
 BATCH = 2_000
@@ -23,6 +23,7 @@ MAX_STORE_BYTES = 2 << 30
 MAX_PACK_BYTES = 512 << 20
 HISTORY = Limits(objects=4_000_000, blob_bytes=MAX_BYTES, unpacked_bytes=16 << 30)
 FILES = Limits(objects=BATCH, blob_bytes=MAX_BYTES, unpacked_bytes=2 << 30, tree_bytes=0)
+USED = Limits(objects=BATCH, blob_bytes=MAX_USED_BYTES, unpacked_bytes=1 << 30, tree_bytes=0)
 NO_BLOBS = "blob:none"
 Tell = Callable[[str, int, int], None]  # a stage, how much of it is done, and of how much
 
@@ -76,9 +77,9 @@ class Upstream:
         self._store.point(refs.head or "", fetched.tags)
         return fetched
 
-    def bring_files(self, way: Way, ids: Sequence[str], limits: Limits) -> None:
-        """Have these blobs here but those that pass a limit."""
-        self._bring_files(way, ids, limits)
+    def bring_used(self, way: Way, ids: Collection[str]) -> None:
+        """Have the files here that jobs take from the repository, but those that are too large."""
+        self._bring_files(way, sorted(ids), USED)
 
     def _commits_of(self, refs: Refs) -> dict[str, str]:
         """The tags that name commits; one may name a folder or a file."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from registry.db import sources
+from registry.db import sources, uses, versions
 from registry.source import GITHUB, Source
 from registry.visibility import set_private
 
@@ -31,9 +31,24 @@ class UpstreamRows:
             return set(connection.scalars(sa.select(sources.c.name).where(
                 sources.c.kind == GITHUB, is_due)))
 
+    def used(self, source_id: int) -> set[tuple[str, str]]:
+        """Commit and path of all that versions of the source take from its own repository."""
+        at = sa.func.coalesce(versions.c.last_commit, sources.c.head)
+        query = sa.select(at, uses.c.target).distinct().select_from(
+            versions.join(sources).join(uses)).where(
+                sources.c.id == source_id, uses.c.kind.in_(("data", "script")),
+                uses.c.target.startswith("./"))
+        with self._engine.connect() as connection:
+            return {(commit, target.removeprefix("./").removeprefix("."))
+                    for commit, target in connection.execute(query)}
+
     def tell(self, source_id: int, stage: str, done: int, total: int) -> None:
         """How far the sync that runs now is."""
         self._write(source_id, progress={"stage": stage, "done": done, "total": total})
+
+    def idle(self, source_id: int) -> None:
+        """No sync of it runs any more."""
+        self._write(source_id, progress=None)
 
     def place(self, source: Source, location: str, is_private: bool) -> None:
         """What the repository is called now, and whether the world may see it."""

@@ -1,6 +1,7 @@
 """Repositories: pinned to a commit, fetched once, checked out fresh for each task."""
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,14 @@ _REFUSED = re.compile("not our ref|unadvertised object|shallow|dumb http|remote 
 _PASSING = re.compile("No space left|timed out|Connection (refused|reset)|early EOF|RPC failed"
                       "|unexpected disconnect|hung up|returned error: 5|unable to (write|create)",
                       re.IGNORECASE)
+# What a repository says that was itself fetched without some files.
+_HOLES = re.compile("unable to read|missing (blob|object)|could not read|bad object",
+                    re.IGNORECASE)
 # Whoever a container runs as may write to what was checked out for it.
 FOR_ALL = 0
 _WHOLE_HISTORY = "--depth=2147483647"
-_LEFT_BY_KILL = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/??/tmp_obj_*")
+_LEFT_BY_KILL = ("*.lock", "part.index*", "refs/**/*.lock", "objects/pack/tmp_*",
+                 "objects/??/tmp_obj_*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +42,15 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class _Remote:
-    """Where to fetch from, and the options that hold git to the address that was checked."""
+    """Where to fetch from, and the options that hold git to the address that was checked.
+
+    `folder` is where a repository of this machine is, None for one on the web.
+    """
 
     uri: str
     url: str
     options: tuple[str, ...]
+    folder: Path | None = None
 
 
 class GitCache:
@@ -51,40 +60,43 @@ class GitCache:
         self._cache, self._network, self._folders = cache, network, folders
         self._git = Git(cache.root / "gitconfig")
 
-    def fetch(self, uri: str, commit: str | None, watch: Watch) -> str:
+    def fetch(self, uri: str, commit: str | None, watch: Watch, path: str = "") -> str:
         """Bring one commit of a repository here and return its id.
 
         `uri` may end in `@REF`, a branch, tag or commit; `commit` overrides it; None and no REF
-        is the tip of the default branch. Asks nobody when the commit is here. Raises StagingError.
+        is the tip of the default branch. `path` is what is needed of it: that alone comes where
+        a repository of this machine does not hold the rest. Asks nobody when it is here. Raises
+        StagingError.
         """
         address, ref = split_ref(uri)
         self.check(address)
         if commit is None and _COMMIT.fullmatch(ref):
             commit = ref
-        if commit and self.has(uri, commit):
+        if commit and self.has(uri, commit, path):
             return commit
         with self._cache.lock(self._cache.key(address), watch) as lock:
-            if commit and self.has(uri, commit):
+            if commit and self.has(uri, commit, path):
                 return commit
             visit = _Visit(self._git, self._mirror(uri), self._remote(address), lock, watch)
             visit.clean(self._cache)
             commit = commit or visit.pin(ref)
-            if not self.has(uri, commit):
-                visit.bring(commit)
+            if not self.has(uri, commit, path):
+                visit.bring(commit, path.strip("/"))
         return commit
 
-    def has(self, uri: str, commit: str) -> bool:
-        return (self._mirror(uri) / "refs/paishare" / commit).exists()
+    def has(self, uri: str, commit: str, path: str = "") -> bool:
+        """Whether a commit is here, or the part of it that is at `path`."""
+        mirror = self._mirror(uri)
+        return (mirror / "refs/paishare" / commit).exists() or (
+            bool(path) and (mirror / _part(commit, path.strip("/"))).exists())
 
     def entry(self, uri: str, commit: str, path: str) -> Entry:
         """What `path` is in a commit that is here; raises StagingError when it is not there."""
-        listed = self._git.run([f"--git-dir={self._mirror(uri)}", "ls-tree", "-z", "--full-tree",
-                                commit, "--", path.strip("/")])
-        if not listed:
-            raise StagingError(f"{mask(uri)} has no {path!r} at commit {commit[:10]}. "
-                               "Check the path and the commit.")
-        mode, kind, object_id = listed.split("\t", 1)[0].split(" ")
-        return Entry(mode=mode, kind=kind, object_id=object_id)
+        mirror, plain = self._mirror(uri), path.strip("/")
+        part = _part(commit, plain)
+        listed = self._git.run([f"--git-dir={mirror}", "ls-tree", "-z", "--full-tree",
+                                part if (mirror / part).exists() else commit, "--", plain])
+        return _entry(listed, uri, commit, path)
 
     def export(self, uri: str, entry: Entry, target: Path, watch: Watch) -> None:
         """Write the content of a file to `target`."""
@@ -134,7 +146,8 @@ class GitCache:
             if not folder.is_dir():
                 raise StagingError(f"{address} is no repository: there is no such folder. "
                                    "Check the path.")
-            return _Remote(uri=address, url=f"file://{quote(str(folder))}", options=())
+            return _Remote(uri=address, url=f"file://{quote(str(folder))}", options=(),
+                           folder=folder)
         self._git.check_for_web()
         url = self._follow(address)
         parts = split_web(url)
@@ -155,6 +168,19 @@ class GitCache:
                     raise StagingError(f"{mask(address)} leads to {mask(found.url)}, which is no "
                                        "repository. Check the address in a browser.")
                 return found.url.removesuffix(_INFO)
+
+
+def _part(commit: str, path: str) -> str:
+    """The ref of a tree that holds of a commit what is at `path`, and nothing else."""
+    return f"refs/paishare-parts/{commit}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+
+
+def _entry(listed: str, uri: str, commit: str, path: str) -> Entry:
+    if not listed:
+        raise StagingError(f"{mask(uri)} has no {path!r} at commit {commit[:10]}. "
+                           "Check the path and the commit.")
+    mode, kind, object_id = listed.split("\t", 1)[0].split(" ")
+    return Entry(mode=mode, kind=kind, object_id=object_id)
 
 
 class _Visit:
@@ -196,15 +222,40 @@ class _Visit:
             "the @." if ref else
             f"{mask(self._remote.uri)} has no commit yet. Push one, or name a branch after an @.")
 
-    def bring(self, commit: str) -> None:
-        """Fetch one commit alone, or everything where the server does not give single ones."""
+    def bring(self, commit: str, path: str) -> None:
+        """Fetch one commit alone, or everything where the server does not give single ones.
+
+        A repository of this machine may have been fetched without the files that nobody needs:
+        of that comes what is at `path`.
+        """
         try:
             self._fetch("--depth=1", f"+{commit}:refs/paishare/{commit}")
         except GitError as error:
+            if path and self._remote.folder and _HOLES.search(str(error)):
+                self._bring_part(self._remote.folder, commit, path)
+                return
             if not _REFUSED.search(str(error)):
                 raise self._failure(error) from error
             self._fetch_all()
             self._keep(commit)
+
+    def _bring_part(self, folder: Path, commit: str, path: str) -> None:
+        """A tree that holds what is at `path`, with all that is below it."""
+        entry = _entry(self._run(["-C", str(folder), "ls-tree", "-z", "--full-tree", commit,
+                                  "--", path]), self._remote.uri, commit, path)
+        try:
+            self._fetch(entry.object_id)
+        except GitError as error:
+            raise self._failure(error) from error
+        index = {"GIT_INDEX_FILE": str(self._mirror / "part.index")}
+        self._in_mirror("read-tree", "--empty", **index)
+        if entry.kind == "tree":
+            self._in_mirror("read-tree", "-i", f"--prefix={path}/", entry.object_id, **index)
+        else:
+            self._in_mirror("update-index", "--add", "--cacheinfo",
+                            f"{entry.mode},{entry.object_id},{path}", **index)
+        tree = self._in_mirror("write-tree", **index).strip()
+        self._in_mirror("update-ref", _part(commit, path), tree)
 
     def _keep(self, commit: str) -> None:
         try:
@@ -235,8 +286,8 @@ class _Visit:
         except GitError as error:
             raise self._failure(error) from error
 
-    def _in_mirror(self, *arguments: str) -> str:
-        return self._git.run([f"--git-dir={self._mirror}", *arguments])
+    def _in_mirror(self, *arguments: str, **environ: str) -> str:
+        return self._git.run([f"--git-dir={self._mirror}", *arguments], environ=environ)
 
     def _failure(self, error: GitError) -> StagingError:
         lines = [line for line in str(error).splitlines()

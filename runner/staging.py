@@ -116,7 +116,7 @@ class Stager:
         self._git.check(split_ref(item.uri)[0])
         if item.commit and item.path and self._cache.has_file(item.sha256):
             return item
-        commit = self._git.fetch(item.uri, item.commit, watch)
+        commit = self._git.fetch(item.uri, item.commit, watch, item.path)
         pinned = dataclasses.replace(item, commit=commit)
         if not item.path:
             return dataclasses.replace(pinned, sha256=None)
@@ -162,7 +162,8 @@ class Stager:
                 raise _lost(item)
             target.touch()
             return [Mount(source=source, target=item.target, read_only=True)]
-        if not _is_tree(item) or not item.commit or not self._git.has(item.uri, item.commit):
+        if not _is_tree(item) or not item.commit or not self._git.has(
+                item.uri, item.commit, item.path):
             raise _lost(item)
         if item.path:
             entry = self._git.entry(item.uri, item.commit, item.path)

@@ -1,8 +1,14 @@
 """Sources on GitHub, followed over Git against the stand-in."""
+import hashlib
+from dataclasses import replace
+
 import pytest
 
+from registry import upstream
 from registry.errors import NotFoundError
+from registry.inputs import Base
 from registry.rebuild import Fingerprints
+from tests.fakes.github.hostile import LFS_POINTER
 from tests.registry.github_market import GitHubMarket
 from tests.registry.marketplace import data
 
@@ -356,3 +362,50 @@ def test_a_held_head_is_let_go_when_the_files_come_back(market, world, ann):
     world.commit(parts, {f"data/a{n}.yaml": data(f"a{n}") for n in range(15)})
     market.run()
     assert market.source("ann/parts").held_head is None and len(market.present()) == 15
+
+
+# --- files that jobs take from the repository ---------------------------------------------------
+
+def base_of(market, reference):
+    entry = market.catalog.get(reference)
+    return Base(market.catalog.store(entry.source_id), entry.files_commit, entry.path)
+
+
+def test_files_that_a_component_names_are_brought_for_its_jobs(market, world, ann):
+    files = {"data/mnist.yaml": data("mnist", uri="../files"), "files/a.csv": "1,2",
+             "files/deep/b.csv": "3,4", "other/large.bin": "x" * 1000}
+    parts = world.create(ann, "parts", files)
+    market.add_repository(parts)
+    market.run()
+    store = market.catalog.store(1)
+    found = base_of(market, "mnist").input("../files", "mnist")
+    assert (found.path, found.commit) == ("files", parts.git.resolve("main"))
+    assert store.read(found.commit, "files/deep/b.csv") == b"3,4"
+    with pytest.raises(NotFoundError):
+        store.read(found.commit, "other/large.bin")
+
+
+def test_a_file_beside_an_unchanged_component_is_brought_when_it_changes(market, world, ann):
+    parts = world.create(ann, "parts", {"data/mnist.yaml": data("mnist", uri="../a.csv"),
+                                        "a.csv": "1"})
+    market.add_repository(parts)
+    market.run()
+    head = world.commit(parts, {"a.csv": "2"})
+    market.run()
+    found = base_of(market, "mnist").input("../a.csv", "mnist")
+    assert (found.commit, found.sha256) == (head, hashlib.sha256(b"2").hexdigest())
+
+
+def test_a_file_that_is_too_large_for_jobs_is_told_where_it_is_wanted(market, world, ann,
+                                                                      monkeypatch):
+    monkeypatch.setattr(upstream, "USED", replace(upstream.USED, blob_bytes=1000))
+    parts = world.create(ann, "parts", {
+        "data/mnist.yaml": data("mnist", uri="../files"), "files/a.csv": "1",
+        "files/large.bin": "x" * 1001, "data/lfs.yaml": data("lfs", uri="../big.bin"),
+        "big.bin": LFS_POINTER})
+    market.add_repository(parts)
+    market.run()
+    with pytest.raises(ValueError, match="1 of its files are not here.*16 MiB"):
+        base_of(market, "mnist").input("../files", "mnist")
+    with pytest.raises(ValueError, match="kept by Git LFS"):
+        base_of(market, "lfs").input("../big.bin", "lfs")

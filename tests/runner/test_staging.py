@@ -252,3 +252,37 @@ def test_whatever_the_names_nothing_leaves_its_folder(tmp_path_factory, names):
         assert mount.source.is_dir()
         assert mount.source.is_relative_to(
             root / "storage/ann" if "/" in mount.target else root / "work")
+
+
+# --- repositories of this machine that lack files --------------------------------------------
+
+@pytest.fixture
+def holed(origin):
+    """A repository that was fetched without the content of one file."""
+    commit(origin, {"large.bin": "x" * 1000})
+    object_id = git(origin, "rev-parse", "HEAD:large.bin")
+    (origin / ".git" / "objects" / object_id[:2] / object_id[2:]).unlink()
+    return origin
+
+
+@pytest.mark.parametrize("path, file", [("data", "a.csv"), ("data/a.csv", None),
+                                        ("run.sh", None)])
+def test_of_a_repository_with_holes_comes_what_is_named(stager, work, holed, path, file):
+    item = Input(kind="git", uri=holed.as_uri(), path=path, target="x/it",
+                 commit=git(holed, "rev-parse", "HEAD"))
+    fetched = fetch(stager, item)
+    assert fetch(stager, item) == fetched
+    mounts = stager.mount([fetched], work, "ann")
+    if file:
+        assert (work / "x/it" / file).read_text() == "1,2"
+    else:
+        source, = (mount.source for mount in mounts if mount.target == "x/it")
+        assert source.read_bytes() == (holed / path).read_bytes()
+        assert os.access(source, os.X_OK) == path.endswith(".sh")
+
+
+def test_a_hole_in_what_is_named_is_told(stager, holed):
+    item = Input(kind="git", uri=holed.as_uri(), path="large.bin", target="x/it",
+                 commit=git(holed, "rev-parse", "HEAD"))
+    with pytest.raises(StagingError, match="could not be fetched"):
+        fetch(stager, item)
