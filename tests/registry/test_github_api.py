@@ -85,7 +85,8 @@ def test_an_expiry_is_read_in_both_forms(text, hour):
 
 @pytest.mark.parametrize("token, has_scopes, kind", [
     ("ghp_x", True, "classic"), ("0" * 40, True, "classic"),
-    ("github_pat_x", False, "fine-grained"), ("gho_x", True, "other"), ("ghs_x", False, "other"), ("ghp_x", False, "other")])
+    ("github_pat_x", False, "fine-grained"), ("gho_x", True, "other"),
+    ("ghs_x", False, "other"), ("ghp_x", False, "other")])
 def test_the_kind_of_a_token_needs_more_than_its_prefix(token, has_scopes, kind):
     assert kind_of(token, has_scopes) == kind
 
@@ -100,8 +101,8 @@ def test_a_change_goes_by_fork_branch_and_pull_request(github, bob, upstream, ap
     head = asked.head(found.id, found.default_branch)
     assert isinstance(head, Head) and asked.ref(fork.id, "main") == head.commit
     tree, commit = asked.commit_files(
-        fork.id, head.commit, {"job/hi.yaml": "type: job\n", "job/hello.yaml": None}, "Add hi", BOB,
-        base_tree=head.tree)
+        fork.id, head.commit, {"job/hi.yaml": "type: job\n", "job/hello.yaml": None}, "Add hi",
+        BOB, base_tree=head.tree)
     assert asked.ref(fork.id, "add-hi") is None
     asked.create_branch(fork.id, "add-hi", commit)
     assert asked.tree_of(fork.id, commit) == tree
