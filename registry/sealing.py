@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from registry.config import SEALING_KEY_BYTES, Secret, Settings, is_sealing_key
 from registry.errors import RegistryError
 
-FILE, LOCK = "sealing.key", "sealing.lock"
+FILE, LOCK, ASIDE = "sealing.key", "sealing.lock", ".sealing-"
 NONCE_BYTES = 12
 
 
@@ -106,6 +106,8 @@ class KeyStore:
             yield Keys(self._given)
             return
         with self._locked(fcntl.LOCK_EX):
+            for left in self._home.glob(f"{ASIDE}*"):  # by who was killed, with keys in it
+                left.unlink()
             yield self._of_file()
 
     def write(self, keys: Keys) -> None:
@@ -152,7 +154,7 @@ def _bound_to(user_id: int) -> bytes:
 
 
 def _written_aside(home: Path, keys: Keys) -> str:
-    handle, aside = tempfile.mkstemp(prefix=".sealing-", dir=home)  # readable by its owner alone
+    handle, aside = tempfile.mkstemp(prefix=ASIDE, dir=home)  # readable by its owner alone
     with os.fdopen(handle, "w") as file:
         file.write(keys.as_text())
         file.flush()

@@ -1,13 +1,21 @@
 """Connecting GitHub: whose token, sealed how, used for whom, and how much in the background."""
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
 import sqlalchemy as sa
 
 from registry import db
 from registry.accounts import Accounts
 from registry.config import Secret, Settings
-from registry.db import github_tokens
+from registry.db import github_tokens, repo_access
 from registry.errors import InvalidInputError
-from registry.github_accounts import GitHubAccounts
+from registry.github_accounts import BACKGROUND_LIMIT, GitHubAccounts
+from registry.github_errors import Code, GitHubError
 
 
 @pytest.fixture
@@ -67,3 +75,196 @@ def test_what_is_disconnected_is_forgotten(github, accounts, engine, user, ann):
     assert accounts.of(user) is None and accounts.token_of(user) is None
     with engine.connect() as connection:
         assert connection.execute(sa.select(github_tokens)).all() == []
+
+
+def prove(engine, user):
+    """As if the user's token had been seen to read a repository."""
+    with engine.begin() as connection:
+        connection.execute(repo_access.insert().values(
+            user_id=user, repo_id=5, level="read", checked_at=sa.func.current_timestamp()))
+
+
+def proven(engine):
+    with engine.connect() as connection:
+        return connection.scalars(sa.select(repo_access.c.repo_id)).all()
+
+
+def test_a_token_that_github_refuses_is_forgotten_with_all_that_it_proved(
+        github, accounts, engine, user, ann):
+    token = github.world.classic_token(ann, "repo")
+    accounts.connect(user, Secret(token.value))
+    prove(engine, user)
+    token.is_revoked = True
+    with pytest.raises(GitHubError), accounts.asking(user) as api:
+        api.whoami()
+    assert accounts.of(user).problem is Code.TOKEN_DEAD and accounts.token_of(user) is None
+    assert proven(engine) == []
+    with engine.connect() as connection:
+        assert connection.scalar(sa.select(github_tokens.c.sealed)) == b""
+
+
+def test_a_token_whose_time_is_over_is_not_even_tried(github, accounts, user, ann):
+    ends = github.world.now + timedelta(hours=1)
+    accounts.connect(user, Secret(github.world.classic_token(ann, "repo", expires_at=ends).value))
+    github.world.advance(hours=2)
+    github.world.seen.clear()
+    assert accounts.of(user).problem is Code.TOKEN_DEAD
+    with pytest.raises(GitHubError) as refused, accounts.asking(user):
+        pass
+    assert refused.value.code is Code.NO_TOKEN and github.world.seen == []
+
+
+def test_the_death_of_an_old_token_does_not_touch_the_one_that_replaced_it(
+        github, accounts, user, ann):
+    old, new = (github.world.classic_token(ann, "repo") for _ in range(2))
+    accounts.connect(user, Secret(old.value))
+    with pytest.raises(GitHubError), accounts.asking(user) as api:
+        github.world.advance(seconds=1)
+        accounts.connect(user, Secret(new.value))
+        old.is_revoked = True
+        api.whoami()
+    assert accounts.token_of(user) == Secret(new.value)
+
+
+def test_a_new_token_must_prove_everything_anew(github, accounts, engine, user, ann):
+    for _ in range(2):
+        accounts.connect(user, Secret(github.world.classic_token(ann, "repo").value))
+        assert proven(engine) == []
+        prove(engine, user)
+
+
+def test_nobody_gets_the_token_of_another(github, accounts, engine, user, ann):
+    bob = Accounts(engine).create_user("bob", "a password").id
+    accounts.connect(user, Secret(github.world.classic_token(ann, "repo").value))
+    with engine.begin() as connection:  # as if rows were swapped behind our back
+        row = connection.execute(sa.select(github_tokens)).mappings().one()
+        connection.execute(github_tokens.insert().values({**row, "user_id": bob}))
+    assert accounts.token_of(bob) is None and accounts.of(bob).problem is Code.KEY_LOST
+    assert accounts.token_of(user) is not None
+
+
+def test_the_last_use_is_kept(github, accounts, user, ann):
+    accounts.connect(user, Secret(github.world.classic_token(ann, "repo").value))
+    github.world.advance(minutes=5)
+    with accounts.asking(user) as api:
+        api.whoami()
+    assert accounts.of(user).last_used_at == github.world.now.replace(tzinfo=None)
+
+
+# --- how much may be asked in the background ----------------------------------------------------
+
+@pytest.fixture
+def connected(github, accounts, user, ann):
+    accounts.connect(user, Secret(github.world.classic_token(ann, "repo").value))
+    return user
+
+
+def ask(accounts, user, times, **how):
+    with accounts.asking(user, **how) as api:
+        for _ in range(times):
+            api.whoami()
+
+
+def test_a_fifth_of_the_hour_is_for_the_background_and_the_next_hour_begins_anew(
+        github, accounts, connected, engine, settings):
+    assert BACKGROUND_LIMIT == 1000
+    ask(accounts, connected, 3, is_background=True)
+    ask(accounts, connected, 2)
+    assert accounts.may_ask(connected, BACKGROUND_LIMIT - 3)
+    assert not accounts.may_ask(connected, BACKGROUND_LIMIT - 2)
+    again = GitHubAccounts(engine, settings, lambda: github.world.now.replace(tzinfo=None))
+    assert not again.may_ask(connected, BACKGROUND_LIMIT - 2)  # it is kept in the table
+    github.world.advance(minutes=61)
+    assert accounts.may_ask(connected, BACKGROUND_LIMIT)
+
+
+def test_a_share_that_is_used_up_waits_and_asks_nothing(github, accounts, connected, engine):
+    with engine.begin() as connection:
+        connection.execute(github_tokens.update().values(
+            background_used=BACKGROUND_LIMIT,
+            background_since=github.world.now.replace(tzinfo=None)))
+    github.world.seen.clear()
+    with pytest.raises(GitHubError) as refused:
+        ask(accounts, connected, 1, is_background=True)
+    assert refused.value.code is Code.LATER and github.world.seen == []
+    ask(accounts, connected, 1)  # what a user does by hand goes on
+
+
+def test_the_last_500_requests_of_an_hour_are_left_to_the_user(github, accounts, connected):
+    github.world.limit = 502  # one was used to connect
+    ask(accounts, connected, 1, is_background=True)
+    assert accounts.may_ask(connected)
+    ask(accounts, connected, 1, is_background=True)
+    assert not accounts.may_ask(connected)
+    ask(accounts, connected, 1)
+    github.world.advance(minutes=61)
+    assert accounts.may_ask(connected)
+
+
+def test_when_github_asks_to_wait_the_background_does(github, accounts, connected):
+    github.world.fault("GET", "/user$", 429, Retry_After="120")
+    with pytest.raises(GitHubError):
+        ask(accounts, connected, 1, is_background=True)
+    assert not accounts.may_ask(connected)
+    github.world.advance(seconds=121)
+    assert accounts.may_ask(connected)
+
+
+# --- other keys ---------------------------------------------------------------------------------
+
+def test_keys_rotate_and_the_old_one_is_gone(accounts, connected, settings, github):
+    token, old = accounts.token_of(connected), (settings.home / "sealing.key").read_text()
+    done = accounts.rotate_keys()
+    assert (done.resealed, done.unreadable) == (1, 0)
+    assert old.strip() not in (settings.home / "sealing.key").read_text()
+    assert accounts.token_of(connected) == token
+
+
+def test_a_token_whose_key_is_lost_asks_to_connect_again(accounts, connected, settings, github,
+                                                         ann):
+    (settings.home / "sealing.key").unlink()
+    assert accounts.token_of(connected) is None
+    assert accounts.of(connected).problem is Code.KEY_LOST
+    accounts.connect(connected, Secret(github.world.classic_token(ann, "repo").value))
+    assert accounts.of(connected).problem is None
+
+
+KILLED = """
+import os, signal, sys
+from registry import db, sealing
+from registry.config import Settings
+from registry.github_accounts import GitHubAccounts
+settings = Settings.from_environ(os.environ)
+accounts = GitHubAccounts(db.create_engine(settings.database_url), settings)
+calls, after = [], int(sys.argv[1])
+def die(function):
+    def call(*args, **kwargs):
+        found = function(*args, **kwargs)
+        calls.append(1)
+        if len(calls) > after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+    return call
+sealing._written_aside = die(sealing._written_aside)
+sealing.KeyStore.write = die(sealing.KeyStore.write)
+GitHubAccounts._reseal = die(GitHubAccounts._reseal)
+accounts.rotate_keys()
+"""
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_a_rotation_that_is_killed_anywhere_loses_no_token(
+        accounts, engine, settings, github, ann, after):
+    people = [Accounts(engine).create_user(name, "a password").id for name in ("u", "v")]
+    tokens = {each: Secret(github.world.classic_token(ann, "repo").value) for each in people}
+    for each, token in tokens.items():
+        accounts.connect(each, token)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(after)], cwd=Path(__file__).parents[2],
+        env={**os.environ, "PAISHARE_HOME": str(settings.home)})
+    assert killed.returncode == -signal.SIGKILL
+    assert {each: accounts.token_of(each) for each in people} == tokens
+    assert accounts.rotate_keys().unreadable == 0
+    assert {each: accounts.token_of(each) for each in people} == tokens
+    assert len((settings.home / "sealing.key").read_text().split()) == 1
+    assert not list(settings.home.glob(".sealing-*"))
