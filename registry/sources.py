@@ -61,11 +61,12 @@ class Sources:
 
     def get(self, name: str, *, user_id: int | None = None) -> Source:
         """Raises NotFoundError with the nearest names."""
-        found = {source.name: source for source in self.visible(user_id=user_id)}
-        if name not in found:
-            raise NotFoundError(f"There is no source {name}.",
-                                difflib.get_close_matches(name, found))
-        return found[name]
+        is_visible = visibility.is_visible(user_id)
+        for source in self._select(sources.c.name == name, is_visible):
+            return source
+        with self._engine.connect() as connection:
+            known = connection.scalars(sa.select(sources.c.name).where(is_visible)).all()
+        raise NotFoundError(f"There is no source {name}.", difflib.get_close_matches(name, known))
 
     def add_folder(self, location: str, *, name: str | None, owner_id: int | None,
                    sub_paths: Sequence[str] = (), tag_prefix: str | None = None) -> Source:

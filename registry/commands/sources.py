@@ -1,4 +1,4 @@
-"""Commands about sources: source add, list, remove, and sync."""
+"""Commands about sources: source add, list, show, remove, and sync."""
 from __future__ import annotations
 
 import time
@@ -10,7 +10,7 @@ import click
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
 from registry.error_text import problem_line
-from registry.errors import ForbiddenError, Problem, RegistryError
+from registry.errors import Problem, RegistryError
 from registry.terminal import Terminal, local_time
 
 SYNC_TIMEOUT_S = 120
@@ -19,29 +19,52 @@ POLL_S = 0.3
 
 @click.group()
 def source() -> None:
-    """Add, list or remove the Git repositories that are indexed."""
+    """Add, list, show or remove the repositories and folders that are indexed."""
 
 
 @source.command()
 @click.argument("location")
-@click.option("--name", help="A short name; the folder's name when left out.")
+@click.option("--name", help="A short name; owner/name or the folder's name when left out.")
+@click.option("--branch", help="The branch of a repository; its default one when left out.")
 @click.option("--sub-path", "sub_paths", multiple=True, metavar="FOLDER",
               help="Look for components only below this folder; may be given several times.")
 @click.option("--tag-prefix", metavar="TEXT",
               help="Have tags name versions: `v` takes the tag v1.0.0 for version 1.0.0.")
+@click.option("--use-my-token", is_flag=True,
+              help="Your GitHub token may be used to sync it; a private repository needs that.")
 @api_command
-def add(client: ApiClient, terminal: Terminal, location: str, name: str | None,
-        sub_paths: tuple[str, ...], tag_prefix: str | None) -> int:
-    """Index the components of a repository; for an admin.
+def add(client: ApiClient, terminal: Terminal, location: str, sub_paths: tuple[str, ...],
+        **options: Any) -> int:
+    """Index the components of a repository on GitHub or, for an admin, of a folder.
 
-    LOCATION is a folder on the server's machine: one inside a Git working tree, a bare
-    repository, or a plain folder. Waits for the first sync and says what it found.
+    LOCATION is owner/name or an address of the repository; or a folder on the server's machine:
+    one inside a Git working tree, a bare repository, or a plain folder. What looks like
+    owner/name and is a folder here is meant as that folder. Waits for the first sync and says
+    what it found.
     """
     where = str(Path(location).resolve()) if Path(location).exists() else location
     made = client.post("sources", body={
-        "location": where, "sub_paths": list(sub_paths), **({"name": name} if name else {}),
-        **({} if tag_prefix is None else {"tag_prefix": tag_prefix})})
+        "location": where, "sub_paths": list(sub_paths),
+        **{name: value for name, value in options.items() if value not in (None, False)}})
     return _report(client, terminal, [_wait(client, terminal, made["name"], None)])
+
+
+@source.command()
+@click.argument("name")
+@api_command
+def show(client: ApiClient, terminal: Terminal, name: str) -> None:
+    """Show how a source stands: its sync, how fresh it is, every invalid file, and advice."""
+    found = client.get("sources", name, "status")
+    files = client.get("sources", name, "problems")
+    if terminal.is_json:
+        terminal.json({**found, "files": files})
+        return
+    for fact, value in _facts(found):
+        terminal.result(f"{fact + ':':<12} {value}")
+    for state in found["states"]:
+        terminal.say(f"{state['title']}. {state['text']}", "yellow")
+    _print_files(terminal, files["problems"])
+    _print_files(terminal, files["warnings"])
 
 
 @source.command("list")
@@ -52,9 +75,11 @@ def list_(client: ApiClient, terminal: Terminal) -> None:
     if terminal.is_json:
         terminal.json(found)
         return
-    terminal.table(["name", "location", "head", "synced", "components", "problems", "error"], [
+    terminal.table(["name", "location", "head", "synced", "components", "problems", "state",
+                    "error"], [
         (each["name"], each["location"], (each["head"] or "")[:12], local_time(each["synced_at"]),
-         each["components"], each["problems"], each["sync_error"]) for each in found["sources"]])
+         each["components"], each["problems"], each["state"], each["sync_error"])
+        for each in found["sources"]])
 
 
 @source.command()
@@ -86,14 +111,18 @@ def sync(client: ApiClient, terminal: Terminal, names: tuple[str, ...]) -> int:
 
 
 def _wait(client: ApiClient, terminal: Terminal, name: str, before: str | None) -> dict[str, Any]:
-    """The source once its time of sync differs from `before`."""
+    """How the source stands once its time of sync differs from `before`; a sync may take long."""
     give_up_at = time.monotonic() + SYNC_TIMEOUT_S
     with terminal.progress() as progress:
-        progress.add_task(f"sync {name}", total=None)
+        bar = progress.add_task(f"sync {name}", total=None)
         while time.monotonic() < give_up_at:
-            for each in client.get("sources")["sources"]:
-                if each["name"] == name and each["synced_at"] not in (None, before):
-                    return each
+            found = client.get("sources", name, "status")
+            if found["synced_at"] not in (None, before):
+                return found
+            if told := found["progress"]:
+                give_up_at = time.monotonic() + SYNC_TIMEOUT_S
+                progress.update(bar, description=f"{name}: {told['title']}",
+                                completed=told["done"], total=told["total"] or None)
             time.sleep(POLL_S)
     raise RegistryError(f"No sync of {name} within {SYNC_TIMEOUT_S} s. Is the sync process "
                         "running? Its log is <PAISHARE_HOME>/logs/sync.log.")
@@ -106,24 +135,36 @@ def _report(client: ApiClient, terminal: Terminal, sources: list[dict[str, Any]]
     for each in [] if terminal.is_json else sources:
         terminal.result(f"{each['name']}: {_count(each['components'], 'component')} at "
                         f"{(each['head'] or 'no commit')[:12]}, "
-                        f"{_count(each['problems'], 'invalid file')}")
+                        f"{_count(each['problems'], 'invalid file')}, "
+                        f"{_count(each['warnings'], 'warning')}")
         if each["sync_error"]:
             terminal.say(f"{each['name']}: {each['sync_error']}", "red")
         if each["problems"]:
-            _print_problems(client, terminal, each["name"])
+            _print_files(terminal, client.get("sources", each["name"], "problems")["problems"])
+        if each["warnings"]:
+            terminal.say(f"{each['name']}: `paishare source show {each['name']}` tells the "
+                         "warnings.")
     return 1 if any(each["sync_error"] or each["problems"] for each in sources) else 0
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    told = found["progress"]
+    return [(fact, value) for fact, value in [
+        ("source", found["name"] + (" (private)" if found["is_private"] else "")),
+        ("location", found["location"]), ("branch", found["branch"]), ("state", found["state"]),
+        ("progress", told and f"{told['title']}, {told['done']} of {told['total']}"),
+        ("freshness", found["freshness"]), ("last sync", local_time(found["synced_at"])),
+        ("next sync", local_time(found["next_sync_at"])), ("components", found["components"]),
+        ("invalid", found["problems"]), ("warnings", found["warnings"]),
+        ("owner", found["owner"]), ("token of", found["sponsor"]),
+    ] if value not in (None, "")]
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _print_problems(client: ApiClient, terminal: Terminal, name: str) -> None:
-    try:
-        found = client.get("sources", name, "problems")["problems"]
-    except ForbiddenError:
-        terminal.say(f"{name}: only its owner sees which files are invalid.")
-        return
-    for file in found:
+def _print_files(terminal: Terminal, files: list[dict[str, Any]]) -> None:
+    for file in files:
         for error in file["errors"]:
             terminal.say(problem_line(Problem(**error), file["path"]))
