@@ -17,6 +17,7 @@ from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
 from runner.job_store import Job
 from runner.quotas import cluster_name
+from runner.room import Bounds
 from runner.scheduler import placement_from_json
 from runner.spec import JOB_STATES, RUNNING, WAITING, job_spec_from_json
 from runner.worker import Worker
@@ -89,8 +90,8 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
             virtual_clusters=[
                 {"name": name, "members": cluster.members and sorted(cluster.members),
                  "max_priority": cluster.max_priority, "time_limit_s": cluster.time_limit_s,
-                 "quota": vars(whole.quotas[cluster_name(name)]),
-                 "free": vars(free.quotas[cluster_name(name)])}
+                 "quota": vars(whole.quotas.get(cluster_name(name), Bounds())),
+                 "free": vars(free.quotas.get(cluster_name(name), Bounds()))}
                 for name, cluster in seen.rules.clusters.items()],
             queue=_queue(worker))
 

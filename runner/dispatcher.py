@@ -16,7 +16,7 @@ from runner.job_store import Job, JobStore
 from runner.lineup import Held, Round, Waiting, forecast, in_order
 from runner.ports import Ports
 from runner.quotas import Rules, RulesFile, cluster_name, quotas_of
-from runner.room import Needs, Room, needs_of, share_of, whole_of
+from runner.room import Bounds, Needs, Room, needs_of, share_of, whole_of
 from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, explain, place
 from runner.spec import JobSpec
 
@@ -333,7 +333,8 @@ class Dispatcher:
         """The whole machine, and what of it is free."""
         names = {name for known in (*self._known.values(), *(each.known for each in promises))
                  for name in known.needs.quotas} | set(map(cluster_name, rules.clusters))
-        whole = whole_of(self._machine, {name: rules.quota(name) for name in names})
+        quotas = {name: quota for name in names if (quota := rules.quota(name)) != Bounds()}
+        whole = whole_of(self._machine, quotas)
         free = replace(whole, gpus=whole.gpus - foreign)
         for each in promises:
             free = free.less(each.known.needs, each.gpus)

@@ -99,7 +99,7 @@ class _Reservation:
     where nobody knows when others end.
     """
 
-    needs: Needs
+    job: Waiting
     scopes: frozenset[str]
     at_s: float | None
     then: Room | None
@@ -109,10 +109,11 @@ class _Reservation:
 class Round:
     """One pass over the jobs in their order: each is judged, then started or held.
 
-    The first job that lacks room on the machine has the machine reserved for it, and the first
-    that lacks room in a quota that quota: a later job starts only where it will have ended by
-    then, or takes nothing that the first will need. A job that waits for what no running job
-    holds, such as a GPU that other programs use, reserves nothing.
+    The first job that lacks room has the machine reserved for it, and the first that lacks room
+    in a quota that quota: a later job starts only where it will have ended by then, or takes
+    nothing that the first will need. Where nobody knows when a quota will have room, the job that
+    waits for it reserves nothing of the machine; nor does one that waits for what no running job
+    holds, such as a GPU that other programs use.
     """
 
     free: Room
@@ -140,7 +141,7 @@ class Round:
     def gpus_for(self, job: Waiting) -> frozenset[Gpu] | None:
         """The free GPUs that the job may have, where it fits; None where it must wait its turn."""
         fitting = self.free.fitting(job.needs.gpu_type)
-        wanted = [each.needs.gpu_type for each in self._reservations if each.needs.gpus]
+        wanted = [each.job.needs.gpu_type for each in self._reservations if each.job.needs.gpus]
         if wanted:  # those that nobody ahead waits for, first
             leave = {gpu for gpu_type in wanted for gpu in self.free.fitting(gpu_type)}
             fitting.sort(key=lambda gpu: gpu in leave)
@@ -162,13 +163,21 @@ class Round:
         lacks = self.free.lacks(job.needs)
         if not lacks or lacks & self._reserved or MACHINE in self._empty.lacks(job.needs):
             return
-        scopes = lacks - {MACHINE} or frozenset({MACHINE, *job.needs.quotas})
         if not all(self._leaves(each, job, frozenset()) for each in self._reservations):
             return
+        scopes = frozenset({MACHINE, *job.needs.quotas})
         at_s, then = self._earliest(job.needs, scopes)
-        self._reserved |= lacks & scopes
+        if MACHINE in self._reserved or (at_s is None and lacks != {MACHINE}):
+            scopes = lacks - {MACHINE}
+            at_s, then = self._earliest(job.needs, scopes)
+        self._reserved |= scopes & (lacks | {MACHINE})
         self._reservations.append(_Reservation(
-            needs=job.needs, scopes=scopes, at_s=at_s, then=then))
+            job=job, scopes=scopes, at_s=at_s, then=then))
+
+    @property
+    def first(self) -> Waiting | None:
+        """The job that the machine is reserved for."""
+        return next((each.job for each in self._reservations if MACHINE in each.scopes), None)
 
     def reserved_s(self) -> float | None:
         """When the machine's reservation falls due; None where there is none or nobody knows."""
@@ -195,12 +204,12 @@ class Round:
             return True
         if reserved.then is not None:
             room = reserved.then.less(needs, gpus)
-            return not room.lacks(reserved.needs) & reserved.scopes
+            return not room.lacks(reserved.job.needs) & reserved.scopes
         return self._is_apart(reserved, needs, gpus)
 
     def _is_apart(self, reserved: _Reservation, needs: Needs, gpus: frozenset[Gpu]) -> bool:
         """Whether all that the job takes is left over now, whenever others end."""
-        ahead, left = reserved.needs, self.free.less(needs, gpus)
+        ahead, left = reserved.job.needs, self.free.less(needs, gpus)
         for name in reserved.scopes - {MACHINE}:
             if name in needs.quotas and name in left.quotas:
                 compared = zip(left.quotas[name].compared(ahead),

@@ -22,7 +22,10 @@ class Bounds:
     gpus: int | None = None
 
     def holds(self, needs: Needs) -> bool:
-        return all(has is None or has >= need for has, need in self.compared(needs))
+        return not ((self.jobs is not None and self.jobs < 1)
+                    or (self.cpus is not None and self.cpus < needs.cpus)
+                    or (self.memory_mb is not None and self.memory_mb < needs.memory_mb)
+                    or (self.gpus is not None and self.gpus < needs.gpus))
 
     def less(self, needs: Needs, sign: int = 1) -> Bounds:
         left = [None if has is None else has - sign * need for has, need in self.compared(needs)]

@@ -171,8 +171,9 @@ WHOLE = Room(cpus=8, memory_mb=8000, gpus=frozenset(GPUS), quotas=QUOTAS)
 
 
 def jobs_of(stream, *, all_end=False):
+    """Jobs whose order stays as it is: who had more by now is another matter."""
     return [Waiting(id=str(seq), seq=seq, user=user, needs=needs, priority=priority, arrived_s=0.0,
-                    limit_s=limit_s or (7.0 if all_end else None), share=0.1)
+                    limit_s=limit_s or (7.0 if all_end else None))
             for seq, (needs, limit_s, priority, user) in enumerate(stream)]
 
 
@@ -193,18 +194,18 @@ def check_is_sound(free, running):
 
 
 def one_pass(free, running, left, now_s, *, is_backfilled=True):
-    """Returns the room, who runs, who still waits, and who is first of those and since when."""
-    this, waits, first = Round(free, list(running), now_s), [], None
+    """Returns the room, who runs, who still waits, and the round.
+
+    Without backfill nothing starts once a job waits.
+    """
+    this, waits = Round(free, list(running), now_s), []
     for job in in_order(left, {}, now_s):
-        verdict = this.verdict(job)
-        if verdict == START and (is_backfilled or first is None):
+        if this.verdict(job) == START and (is_backfilled or not waits):
             this.start(job, this.gpus_for(job))
         else:
             this.hold(job)
             waits.append(job)
-            if verdict == FULL and first is None:
-                first = job, this.reserved_s()
-    return this.free, this.running, waits, first
+    return this.free, this.running, waits, this
 
 
 def advance(free, running):
@@ -239,13 +240,12 @@ def test_the_first_job_that_waits_never_starts_later_than_was_reserved_for_it(st
     promised = {}
     while True:
         before = {job.id for job in left}
-        free, running, left, first = one_pass(free, running, left, now_s)
+        free, running, left, this = one_pass(free, running, left, now_s)
         for id_ in before - {job.id for job in left}:
             assert now_s <= promised.get(id_, now_s)
-        if first and first[1] is not None:
-            job, at_s = first
-            promised[job.id] = min(at_s, promised.get(job.id, at_s))
-            assert at_s <= promised[job.id]
+        if left and this.first is left[0] and this.reserved_s() is not None:
+            assert this.reserved_s() <= promised.get(left[0].id, this.reserved_s())
+            promised[left[0].id] = this.reserved_s()
         moved = advance(free, running)
         if moved is None:
             return
@@ -260,14 +260,16 @@ def test_the_first_job_starts_as_early_with_others_passing_it_as_without(stream)
 
 
 def start_of_the_first(stream, is_backfilled):
-    """When the first job that has to wait starts; from there on both ways may differ."""
+    """The first job that has the machine reserved for it, and when it starts."""
     free, running, left, now_s = WHOLE, [], jobs_of(stream), 0.0
     target = None
     while True:
-        free, running, left, first = one_pass(free, running, left, now_s,
-                                              is_backfilled=is_backfilled)
-        target = target or (first and first[0].id)
-        if target is None or target not in {job.id for job in left}:
+        free, running, left, this = one_pass(free, running, left, now_s,
+                                             is_backfilled=is_backfilled)
+        if target is None and (not left or this.first is not left[0]):
+            return None, None  # the first one waits for a quota without a known end, if at all
+        target = target or left[0].id
+        if target not in {job.id for job in left}:
             return target, now_s
         moved = advance(free, running)
         if moved is None:
