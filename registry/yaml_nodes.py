@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import re
 from dataclasses import dataclass, field
@@ -264,29 +265,33 @@ def _scalar_node(event: Any, start: int, end: int) -> Node:
 
 
 def _events(lines: Lines) -> Iterator[Any]:
-    opened: list[Any] = []
     try:
+        yield from yaml.parse(lines.text[lines.skipped:], Loader=yaml.CSafeLoader)
+    except yaml.MarkedYAMLError as error:
+        raise component_error(_syntax_problems(lines, error)) from error
+
+
+def _opened(lines: Lines) -> Any:
+    """Where the list or the fields begin that an error comes within; None: within none."""
+    opened: list[Any] = []
+    with contextlib.suppress(yaml.MarkedYAMLError):
         for event in yaml.parse(lines.text[lines.skipped:], Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.CollectionStartEvent):
                 opened.append(event)
             elif isinstance(event, yaml.CollectionEndEvent):
                 opened.pop()
-            yield event
-    except yaml.MarkedYAMLError as error:
-        raise component_error(_syntax_problems(lines, error, opened)) from error
+    return opened[-1] if opened else None
 
 
-def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError, opened: Sequence[Any]
-                     ) -> list[Problem]:
-    """`opened` are the lists and fields that were begun and not ended."""
+def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError) -> list[Problem]:
     said = error.problem or ""
     mark = error.context_mark if said.startswith(_MARKED_AT_THE_BEGIN) else error.problem_mark
     rest = lines.text[mark.index + lines.skipped:] if mark else ""
-    if said == "did not find expected node content" and opened and opened[-1].flow_style \
-            and not _BLANK.sub("", rest):
+    begin = _opened(lines) if said == "did not find expected node content" else None
+    if begin and begin.flow_style and not _BLANK.sub("", rest):
         said = "did not find expected ',' or " + (
-            "'}'" if isinstance(opened[-1], yaml.MappingStartEvent) else "']'")
-        mark = opened[-1].start_mark
+            "'}'" if isinstance(begin, yaml.MappingStartEvent) else "']'")
+        mark = begin.start_mark
     offset = mark.index + lines.skipped if mark else 0
     if said.startswith("found character"):
         return _stray_characters(lines, offset)
