@@ -77,6 +77,12 @@ class Accounts:
             return None
         return password
 
+    def users(self) -> list[User]:
+        """Everyone, by name."""
+        with self._engine.connect() as connection:
+            return [_user(row) for row in connection.execute(
+                sa.select(users).order_by(users.c.name))]
+
     def user(self, id_: int) -> User:
         """The user; raises NotFoundError."""
         return self._one(users.c.id == id_, f"There is no user with the number {id_}.")

@@ -42,6 +42,8 @@ from registry.views import (
     marks,
     monitoring,
     openpai_account,
+    openpai_jobs,
+    openpai_users,
     private_pages,
     publish,
     security,
@@ -79,7 +81,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
-    for openpai in (api_openpai, openpai_account):
+    for openpai in (api_openpai, openpai_account, openpai_jobs, openpai_users):
         for name, prefix in openpai.PREFIXES.items():
             app.register_blueprint(openpai.blueprint, url_prefix=prefix, name=name)
     app.add_template_filter(marketplace.entry_url)

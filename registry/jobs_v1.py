@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import Any, Iterator, Mapping
+from typing import Any, Collection, Iterator, Mapping
 
 from registry.errors import InvalidInputError, Problem
 
@@ -17,6 +17,11 @@ _ENV_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _PLACES = {"dataDir": "data", "codeDir": "code"}
 _KNOWN = frozenset({"jobName", "image", "authFile", "dataDir", "outputDir", "codeDir", "gpuType",
                     "virtualCluster", "retryCount", "jobEnvs", "taskRoles", "extras"})
+_TOLERATED = frozenset({"killAllOnCompletedTaskNumber"})
+_JOB_NAME = re.compile("[A-Za-z0-9._-]{1,255}")
+_NUMBER = re.compile("-?[0-9]{1,9}")
+_ROLE_NUMBERS = ("taskNumber", "cpuNumber", "memoryMB", "shmMB", "gpuNumber",
+                 "minFailedTaskCount", "minSucceededTaskCount")
 _ROLE_KNOWN = frozenset({"name", "taskNumber", "cpuNumber", "memoryMB", "shmMB", "gpuNumber",
                          "portList", "command", "minFailedTaskCount", "minSucceededTaskCount"})
 
@@ -42,6 +47,51 @@ def read_v1(text: str) -> dict[str, Any] | None:
     is_v1 = isinstance(value, dict) and isinstance(value.get("taskRoles"), list) \
         and "jobName" in value
     return value if is_v1 else None
+
+
+def check_v1(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A job as OpenPAI's server took it: only fields that it knew, texts of digits as numbers.
+
+    Raises InvalidInputError in its words.
+    """
+    if not isinstance(value.get("jobName"), str) or not _JOB_NAME.fullmatch(value["jobName"]):
+        raise InvalidInputError('child "jobName" fails because ["jobName" is required, of letters, '
+                                'digits, "-", "." and "_"]')
+    if not isinstance(value.get("image"), str) or not value["image"]:
+        raise InvalidInputError('child "image" fails because ["image" is required]')
+    if not value.get("taskRoles"):
+        raise InvalidInputError('child "taskRoles" fails because ["taskRoles" does not contain 1 '
+                                "required value(s)]")
+    found = _checked(value, _KNOWN | _TOLERATED, ("retryCount",))
+    return {**{name: found[name] for name in found if name not in _TOLERATED}, "taskRoles": [
+        _checked_role(role) for role in value["taskRoles"]]}
+
+
+def _checked_role(role: Any) -> dict[str, Any]:
+    if not isinstance(role, dict) or not role.get("command"):
+        raise InvalidInputError('child "taskRoles" fails because ["command" is required]')
+    found = _checked(role, _ROLE_KNOWN, _ROLE_NUMBERS)
+    ports = role.get("portList") or []
+    if not isinstance(ports, list) or not all(isinstance(port, dict) for port in ports):
+        raise InvalidInputError('child "portList" fails because ["portList" must be an array]')
+    return {**found, "portList": [
+        _checked(port, {"label", "beginAt", "portNumber"}, ("beginAt", "portNumber"))
+        for port in ports]}
+
+
+def _checked(value: Mapping[str, Any], known: Collection[str], numbers: Collection[str]
+             ) -> dict[str, Any]:
+    found = dict(value)
+    for name in value:
+        if name not in known:
+            raise InvalidInputError(f'"{name}" is not allowed')
+    for name in numbers:
+        given = found.get(name)
+        if isinstance(given, str):
+            if not _NUMBER.fullmatch(given):
+                raise InvalidInputError(f'child "{name}" fails because ["{name}" must be a number]')
+            found[name] = int(given)
+    return found
 
 
 def converted_v1(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:

@@ -92,11 +92,11 @@ class RunnerClient:
         headers = {"Idempotency-Key": key} if key else {}
         return self._json("POST", ("jobs",), body={"spec": spec.as_json()}, headers=headers)
 
-    def jobs(self, *, user: str | None = None, state: str | None = None, limit: int = 50,
-             before: str | None = None) -> dict[str, Any]:
-        """`{"jobs", "next"}`, newest first; `user` None lists everyone's."""
+    def jobs(self, *, user: str | None = None, name: str | None = None, state: str | None = None,
+             limit: int = 50, before: str | None = None) -> dict[str, Any]:
+        """`{"jobs", "next"}`, newest first; `user` None lists everyone's, `name` None any."""
         return self._json("GET", ("jobs",), query={
-            "user": user, "state": state, "limit": limit, "before": before})
+            "user": user, "name": name, "state": state, "limit": limit, "before": before})
 
     def job(self, id_: str) -> dict[str, Any]:
         return self._json("GET", ("jobs", id_))

@@ -140,7 +140,8 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
             raise InvalidSpecError(f"There is no state {sorted(unknown)[0]!r}; "
                                    f"the states are {', '.join(JOB_STATES)}.")
         limit = min(_number("limit", 50), 200)
-        found = worker.store.find(user=request.args.get("user"), job_states=wanted,
+        found = worker.store.find(user=request.args.get("user"),
+                                  name=request.args.get("name"), job_states=wanted,
                                   before=request.args.get("before"), limit=limit + 1)
         following = found[limit - 1].id if len(found) > limit else None
         return jsonify(jobs=[_summary(worker, job) for job in found[:limit]], next=following)

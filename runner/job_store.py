@@ -191,14 +191,18 @@ class JobStore:
             raise NotFoundError(f"There is no job {job_id!r}.")
         return _job(rows[0])
 
-    def find(self, *, user: str | None = None, job_states: Iterable[str] = (),
-             before: str | None = None, limit: int | None = None) -> list[Job]:
+    def find(self, *, user: str | None = None, name: str | None = None,
+             job_states: Iterable[str] = (), before: str | None = None,
+             limit: int | None = None) -> list[Job]:
         """Jobs, newest first; `before` is the id of the last one of the page before."""
         wanted = list(job_states)
         where, values = ["1"], []  # type: list[str], list[Any]
         if user is not None:
             where.append("user = ?")
             values.append(user)
+        if name is not None:
+            where.append("name = ?")
+            values.append(name)
         if wanted:
             where.append(f"state in ({','.join('?' * len(wanted))})")
             values += wanted

@@ -23,7 +23,11 @@ OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
                  403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
                  410: "NoTemplateError"}
-OPENPAI_OWN = frozenset({"NoApiError", "NoUserError"})  # said by the route itself
+# Said by the route itself.
+OPENPAI_OWN = frozenset({
+    "NoApiError", "NoUserError", "NoJobError", "NoJobConfigError", "NoJobSshInfoError",
+    "NoVirtualClusterError", "ConflictJobError", "ConflictUserError", "IncorrectPasswordError",
+    "InvalidProtocolError"})
 TEXTS = {
     400: "The request could not be understood. Go back, reload the page and try again.",
     404: "There is no such page. Check the address, or search the marketplace.",

@@ -9,8 +9,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 NOW = "2026-11-21T08:00:00.000Z"
 MACHINE = {"cpus": 8, "memory_mb": 16000, "gpus": [], "gpu_reason": "No NVIDIA driver answers.",
+           "virtual_clusters": [{
+               "name": "default", "members": None, "max_priority": 0, "time_limit_s": None,
+               "quota": {"jobs": None, "cpus": 8, "memory_mb": None, "gpus": None},
+               "free": {"jobs": None, "cpus": 5, "memory_mb": None, "gpus": None}}],
            "host_ip": "127.0.0.1", "free": {"cpus": 6, "memory_mb": 12000, "gpus": 0},
-           "queue": {"paused": None, "waiting": 0, "running": 0}, "virtual_clusters": []}
+           "queue": {"paused": None, "waiting": 0, "running": 0}}
 
 
 class FakeRunner:
@@ -187,6 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _list(self, runner: FakeRunner, query: dict[str, str]) -> None:
         found = [job for job in reversed(runner.jobs.values())
                  if query.get("user") in (None, job["user"])
+                 and query.get("name") in (None, job["name"])
                  and ("state" not in query or job["state"] in query["state"].split(","))
                  and ("before" not in query or job["id"] < query["before"])]
         limit = int(query["limit"])
