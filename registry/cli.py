@@ -69,7 +69,7 @@ WORDS = {
     "artifacts": Word(module="artifacts", group="Jobs",
                       help="List the files that a job wrote, or download them."),
     "source": Word(module="sources", group="Sources",
-                   help="Add, list or remove the Git repositories that are indexed."),
+                   help="Add, list, show or remove the repositories and folders that are indexed."),
     "sync": Word(module="sources", group="Sources",
                  help="Bring the catalog to a source's newest commit."),
     "login": Word(module="account", group="Account", help="Log in and keep a token."),
