@@ -4,6 +4,7 @@ import re
 import pytest
 
 from tests.fakes.web_home import HELLO, write_repository
+from tests.registry.repository import git
 from tests.registry.test_views_marketplace import text_of
 
 YANK = {"kind": "yanked", "reference": "job/hello@1.1.0", "reason": "It prints `too much`."}
@@ -124,6 +125,24 @@ def test_a_component_is_deprecated_with_a_link_to_its_successor(web):
     assert found["deprecated"]["successor"] == "data/points@^1.0" and not found["yanked"]
     browser.post("/marks/undeprecate", reference="examples:job/hello")
     assert "Too old." not in web.browser().get("/c/job/hello").text
+
+
+def test_a_tag_that_says_otherwise_is_told_on_the_page_and_by_the_api(web):
+    origin = web.home.parent / "tagged"
+    write_repository(origin, {"data/tagged.yaml": "type: data\nname: tagged\nversion: 1.0.0\n"
+                              "uri: https://example.org/x\n"})
+    git(origin, "tag", "v2.0.0")
+    web.services.sources.add_folder(str(origin), name="tagged", owner_id=None, tag_prefix="v")
+    web.sync()
+    warning, = web.program().get("/components/data/tagged").json["warnings"]
+    assert warning["message"].startswith("The tag `v2.0.0` calls this 2.0.0")
+    page = web.browser().get("/c/data/tagged")
+    assert "1 piece of advice" in page.text and "The tag v2.0.0 calls this 2.0.0" in text_of(page)
+
+
+def test_what_is_not_found_is_searched_for_without_its_source(web):
+    page = web.browser().get("/c/data/examples:pointz@1.0.0")
+    assert page.status_code == 404 and 'value="pointz"' in page.text
 
 
 def test_a_moved_version_tells_where_the_first_bytes_are(web):
