@@ -7,7 +7,12 @@ from typing import Any, Mapping
 from registry.accounts import User
 from registry.component import parse
 from registry.conversion import convert
-from registry.errors import InvalidInputError, Problem, RunnerUnavailableError
+from registry.errors import (
+    InvalidInputError,
+    NotFoundError,
+    Problem,
+    RunnerUnavailableError,
+)
 from registry.resolver import Resolved, resolve
 from registry.views.services import services
 from runner.spec import JobSpec, known_job_spec
@@ -68,8 +73,19 @@ def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
 
 
 def again(user: User, receipt: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
-    """Run what a receipt tells of once more, for this user; raises RunnerUnavailableError."""
-    return submit(user, replace(known_job_spec(receipt["spec"]), user=user.name), key)
+    """Run what a receipt tells of once more, for this user.
+
+    Raises NotFoundError where an input is from a source that the user may not see, or that is
+    gone, and RunnerUnavailableError.
+    """
+    spec = replace(known_job_spec(receipt["spec"]), user=user.name)
+    catalog = services().catalog
+    seen = {catalog.store(source.id).url for source in services().sources.visible(user_id=user.id)}
+    for item in (item for role in spec.task_roles for item in role.inputs):
+        if item.uri.startswith(catalog.home.absolute().as_uri()) and item.uri not in seen:
+            raise NotFoundError(f"The input {item.target} of this job came from a source that is "
+                                "not here any more, so nothing was run.")
+    return submit(user, spec, key)
 
 
 def fit_of(spec: JobSpec) -> dict[str, Any] | None:

@@ -90,3 +90,13 @@ def test_a_receipt_is_its_users_alone(web, ended):
 def test_a_job_that_has_run_nothing_has_no_receipt(ann):  # noqa: F811
     answer = ann.get(f"/api/v3/jobs/{JOB}/receipt")
     assert answer.json["message"] == f"Job {JOB} has run nothing, so there is no receipt of it."
+
+
+def test_what_came_from_a_source_that_one_does_not_see_is_not_run_again(web, ended):
+    store = web.services.catalog.store(99).url
+    web.runner.receipts[JOB, 1]["spec"]["task_roles"][0]["script"] = [{
+        "kind": "git", "uri": store, "target": "code/train.py", "path": "train.py",
+        "commit": "0" * 40, "sha256": None}]
+    answer = ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
+    assert answer.status_code == 404 and "The input code/train.py of this job" in text_of(answer)
+    assert len(web.runner.jobs) == 1
