@@ -44,8 +44,8 @@ _BY_ID = re.compile(r"/repositories/([0-9]{1,18})$")
 def check_name(name: str) -> str:
     """`owner/name` as it may be sent; raises InvalidInputError for anything else."""
     if not _NAME.fullmatch(name):
-        raise InvalidInputError(f"`{name[:200]}` is no repository of GitHub. Write owner/name, "
-                                "such as microsoft/pai.")
+        raise InvalidInputError(f"`{redacted(name)[:200]}` is no repository of GitHub. Write "
+                                "owner/name, such as microsoft/pai.")
     return name
 
 

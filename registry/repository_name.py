@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit
 
 from registry.errors import InvalidInputError
 from registry.github_api import check_name
+from registry.redaction import redacted
 
 MAX_BRANCH = 255
 _SSH = re.compile(r"(?:ssh://)?(?:[\w.-]+@)(?P<host>[\w.-]+)(?::\d+(?=/))?[:/](?P<path>[^:]+)")
@@ -19,15 +20,16 @@ def repository_name(text: str, github_url: str) -> str:
     Raises InvalidInputError for another host, a page inside a repository and what is neither.
     """
     text = text.strip()
+    shown = redacted(text)[:200]  # people paste addresses with a token in them
     host, path = _host_and_path(text, str(urlsplit(github_url).hostname))
     if host != urlsplit(github_url).hostname:
         raise InvalidInputError(
-            f"This server reads repositories of {github_url} only, and `{text[:200]}` is "
+            f"This server reads repositories of {github_url} only, and `{shown}` is "
             "elsewhere. A clone of it on this server can be added as a folder, by an admin.")
     parts = path.strip("/").split("/")
     if len(parts) > 2 and host and path != text:
         raise InvalidInputError(
-            f"`{text[:200]}` is a page inside a repository. Give the repository itself, "
+            f"`{shown}` is a page inside a repository. Give the repository itself, "
             f"`{'/'.join(parts[:2])[:200]}`; branch and folders have fields of their own.")
     return check_name(path.strip("/").removesuffix(".git"))
 
