@@ -1,4 +1,4 @@
-"""The whole catalog as one signed file, so that it can be had again elsewhere: its writing."""
+"""The catalog that everybody sees as one signed file, to be had again elsewhere: its writing."""
 from __future__ import annotations
 
 import contextlib
@@ -31,6 +31,8 @@ from registry.db import (
 from registry.errors import NotFoundError, RegistryError
 from registry.fingerprint import fingerprint
 from registry.signing import SigningKey
+from registry.source import LOCAL
+from registry.visibility import IS_PUBLIC
 
 log = logging.getLogger(__name__)
 KEPT = 7
@@ -46,17 +48,31 @@ _DUMP = re.compile(r"paishare-\d{8}T\d{6}Z\.tar\.gz")
 class Part:
     """What of a table a dump holds: all but `without`, in the order of `order`.
 
-    Left out are users, what changes with every sync, and numbers that nothing refers to.
+    Left out are users, what changes with every sync, numbers that nothing refers to, and whatever
+    belongs to a source that not everybody may see.
     """
 
     table: sa.Table
     order: tuple[str, ...] = ("id",)
     without: frozenset[str] = frozenset()
 
+    @property
+    def is_public(self) -> sa.ColumnElement[bool]:
+        """Which of the rows everybody may see."""
+        public = sa.select(sources.c.id).where(IS_PUBLIC)
+        if self.table is sources:
+            return IS_PUBLIC
+        if self.table is uses:
+            return uses.c.version_id.in_(
+                sa.select(versions.c.id).where(versions.c.source_id.in_(public)))
+        return self.table.c.source_id.in_(public)
+
 
 PARTS = (
     Part(table=sources, without=frozenset(
-        {"owner_id", "synced_at", "sync_error", "sync_requested_at"})),
+        {"owner_id", "synced_at", "sync_error", "sync_requested_at", "is_private", "sponsor_id",
+         "upstream_head", "upstream_at", "checked_at", "upstream_state", "held_head", "held_count",
+         "confirmed_head", "progress", "next_sync_at", "failures"})),
     Part(table=versions),
     Part(table=file_problems, order=("source_id", "path"), without=frozenset({"id"})),
     Part(table=marks, order=("source_id", "type", "name", "version", "kind"),
@@ -146,10 +162,11 @@ class Dumps:
             counts = {part.table.name: self._write_table(connection, part, folder)
                       for part in PARTS}
             names += [f"tables/{part.table.name}.ndjson" for part in PARTS]
-            hash_ = fingerprint(connection)
+            hash_ = fingerprint(connection, IS_PUBLIC)
             created = _newest_change(connection)
             gone = _purged(connection)
-            source_ids = list(connection.scalars(sa.select(sources.c.id).order_by(sources.c.id)))
+            source_ids = list(connection.scalars(sa.select(sources.c.id).where(
+                IS_PUBLIC).order_by(sources.c.id)))
         (folder / "git").mkdir()
         for source_id in source_ids:
             names += self._pack(source_id, gone.get(source_id, frozenset()), folder)
@@ -163,12 +180,13 @@ class Dumps:
         A shelf, which lies in the home, is told by its place in there.
         """
         columns = [column for column in part.table.c if column.name not in part.without]
-        query = sa.select(*columns).order_by(*(part.table.c[name] for name in part.order))
+        query = sa.select(*columns).where(part.is_public).order_by(
+            *(part.table.c[name] for name in part.order))
         count = 0
         with open(folder / "tables" / f"{part.table.name}.ndjson", "w", encoding="utf-8") as file:
             for row in connection.execution_options(yield_per=BATCH).execute(query):
                 values = dict(row._mapping)
-                if part.table is sources:
+                if part.table is sources and values["kind"] == LOCAL:
                     within = values["location"].removeprefix(f"{self._home}/")
                     values["location"] = within if SHELF.fullmatch(within) else values["location"]
                 file.write(_line(values))
@@ -237,8 +255,9 @@ def _line(values: Mapping[str, Any]) -> str:
 
 
 def _newest_change(connection: sa.Connection) -> datetime:
-    moments = [connection.scalar(sa.select(sa.func.max(column))) for column in (
-        sources.c.created_at, events.c.at, marks.c.created_at, purges.c.created_at)]
+    changes = {sources: "created_at", events: "at", marks: "created_at", purges: "created_at"}
+    moments = [connection.scalar(sa.select(sa.func.max(part.table.c[changes[part.table]])).where(
+        part.is_public)) for part in PARTS if part.table in changes]
     return max((moment for moment in moments if moment), default=EPOCH)
 
 

@@ -17,20 +17,22 @@ _MARK = ("type", "name", "version", "kind", "reason", "successor")
 _PURGE = ("type", "name", "version", "blob", "reason")
 
 
-def fingerprint(connection: sa.Connection) -> str:
-    """SHA-256 of sources, versions with their bytes, marks, purges and problems.
+def fingerprint(connection: sa.Connection,
+                which: sa.ColumnElement[bool] = sa.true()) -> str:
+    """SHA-256 of the sources `which`, versions with their bytes, marks, purges and problems.
 
     Row ids, times of syncing, and the order in which anything was read do not count.
     """
     digest = hashlib.sha256()
-    for line in _lines(connection):
+    for line in _lines(connection, which):
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
 
 
-def _lines(connection: sa.Connection) -> Iterator[str]:
+def _lines(connection: sa.Connection, which: sa.ColumnElement[bool]) -> Iterator[str]:
     """The catalog in its canonical form: JSON, one thing a line."""
-    for row in connection.execute(sa.select(sources).order_by(sources.c.name)).all():
+    for row in connection.execute(sa.select(sources).where(which).order_by(
+            sources.c.name)).all():
         yield _line("source", row.name, _picked(row, _SOURCE))
         yield from _of_source(connection, row.id, row.name)
 

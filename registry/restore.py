@@ -20,6 +20,7 @@ from registry.errors import ConflictError, InvalidInputError, RegistryError
 from registry.fingerprint import fingerprint
 from registry.git_store import GitStore
 from registry.home import IMPORTED, make
+from registry.source import LOCAL
 
 ASIDE = ".import-"
 MAX_LINE = 16 << 20
@@ -164,7 +165,7 @@ def _place_shelves(connection: sa.Connection, home: Path) -> dict[int, Path]:
     """Shelves lie in the home, so they come along: where each goes, by the number of its source."""
     found = {}
     for row in connection.execute(sa.select(db.sources).where(
-            ~db.sources.c.location.startswith("/"))).all():
+            db.sources.c.kind == LOCAL, ~db.sources.c.location.startswith("/"))).all():
         if not SHELF.fullmatch(row.location):
             raise InvalidInputError(f"The source {row.name} of the dump has no place that could be "
                                     f"in {home}: {row.location[:100]!r}. Nothing was imported.")

@@ -38,7 +38,7 @@ TOKENS = ("", "works", "dead", "ended", "newer")  # "": GitHub is not connected
 AGES = {"none": 1, "fresh": 1, "soft": 45, "expired": 75}
 LONG_AGO, LATER = datetime(2026, 1, 1), datetime(2100, 1, 1)
 VOLATILE = (
-    re.compile(rb'name="csrf_token" value="[^"]*"'), re.compile(rb'<meta name="csrf[^>]*>'),
+    re.compile(rb'name="(csrf_token|key)" value="[^"]*"'), re.compile(rb'<meta name="csrf[^>]*>'),
     re.compile(rb'<p class="notice">Your access to \d+ private .*?</p>'),
     re.compile(rb"request [0-9a-f]{16}"), re.compile(rb"used <time.*?</time>"))
 HEADERS = ("Content-Type", "Location", "Cache-Control", "Vary", "ETag", "Last-Modified",
@@ -401,8 +401,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "jobs.index": _get("/jobs", "/jobs?all=1"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
-    "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "from")(),
-                            *_refer("/publish/new", "reference")()],
+    "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
     "publish.show": _ids("/publish/{id}"), "publish.edit": _ids("/publish/{id}/edit"),
     "publish.live": _ids("/publish/{id}/live"), "api_page.index": _get("/api"),
     "api_docs.show_openapi": _get("/api/v3/openapi.json"),
