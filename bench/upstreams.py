@@ -1,0 +1,126 @@
+"""Repositories on the stand-in for GitHub with a made-up history, and syncs of them."""
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from bench.components import Generator
+from registry import db
+from registry.catalog import Catalog
+from registry.component import parse
+from registry.config import Settings
+from registry.github_sync import GitHubSync
+from registry.search import SearchIndex
+from registry.sources import Sources
+from registry.sync import Sync
+from tests.fakes.github.history import Commit
+from tests.fakes.github.records import Repository, User
+from tests.fakes.github.server import GitHubServer
+
+FIRST_DAY = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How large a history is; every component has equally many versions."""
+
+    components: int = 1000
+    versions: int = 5000
+    commits: int = 3000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synced:
+    """One sync of all sources: seconds of reading and recording, of the index, and peak memory."""
+
+    read_s: float
+    index_s: float
+    peak_mb: float
+    new: int
+    errors: tuple[str, ...]
+
+
+def history(size: Size) -> tuple[list[Commit], list[str]]:
+    """The commits, oldest first, and all texts in them: first components, then their changes."""
+    made = Generator(size.components * 5, seed=4).made[:size.components]
+    each = size.versions // size.components
+    changes = [(one, number) for number in range(each) for one in made]
+    ends = [len(changes) * (place + 1) // size.commits for place in range(size.commits)]
+    commits, texts, start = [], [], 0
+    for place, end in enumerate(ends):
+        files: dict[str, str] = {}
+        for one, number in changes[start:end]:
+            files[one.path] = one.text(number)
+            texts.append(files[one.path])
+            if number == 0:
+                files[one.path.replace("component.yaml", "README.md")] = one.readme
+        commits.append(Commit(files=files, message=f"Change {place}",
+                              at=FIRST_DAY + timedelta(hours=place)))
+        start = end
+    return commits, texts
+
+
+def parse_s(texts: list[str]) -> float:
+    """What it takes to parse them all, once each."""
+    begin = time.perf_counter()
+    for text in texts:
+        parse(text)
+    return time.perf_counter() - begin
+
+
+def create_small(github: GitHubServer, owner: User, count: int) -> list[Repository]:
+    """So many repositories with one component each."""
+    made = Generator(count * 5, seed=5).made[:count]
+    return [github.world.create(owner, f"parts-{number}", {one.path: one.text(0)})
+            for number, one in enumerate(made)]
+
+
+def settings(home: Path, url: str) -> Settings:
+    return Settings.from_environ({"PAISHARE_HOME": str(home), "PAISHARE_GITHUB_URL": url})
+
+
+def add_sources(found: Settings, names: dict[str, int]) -> None:
+    """Public sources by name and repository's number, as the page adds them."""
+    found.home.mkdir(parents=True, exist_ok=True)
+    engine = db.create_engine(found.database_url)
+    db.upgrade(engine)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    with engine.begin() as connection:
+        connection.execute(db.sources.insert(), [
+            {"name": name, "kind": "github", "location": name, "repo_id": number, "commits": 0,
+             "is_private": False, "created_at": now, "sync_requested_at": None}
+            for name, number in names.items()])
+    engine.dispose()
+
+
+def sync_all(home: Path, url: str) -> Synced:
+    """Sync every source once; alone in a process, so that its peak is the sync's own."""
+    found = settings(home, url)
+    engine = db.create_engine(found.database_url)
+    catalog = Catalog(engine, found.git_dir)
+    github = GitHubSync(engine, catalog, found)
+    sync = Sync(engine, catalog, SearchIndex(found.search_dir), github)
+    begin = time.perf_counter()
+    reports = github.run(Sources(engine).all())
+    read = time.perf_counter()
+    sync.index()
+    end = time.perf_counter()
+    engine.dispose()
+    return Synced(read_s=read - begin, index_s=end - read,
+                  new=sum(len(each.new) for each in reports),
+                  peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                  errors=tuple(each.error for each in reports if each.error))
+
+
+def recorded(found: Settings) -> int:
+    """How many versions the catalog has."""
+    engine = db.create_engine(found.database_url)
+    with engine.connect() as connection:
+        count = connection.scalar(sa.select(sa.func.count()).select_from(db.versions)) or 0
+    engine.dispose()
+    return count
