@@ -19,6 +19,7 @@ from registry.commits import Commit, ReadTree, TreeEntries, entry_at
 from registry.errors import NotFoundError, RegistryError
 
 CACHED_TREES = 64
+_NO_FILE_NAMES = (b"", b".", b"..", b".git")  # git checks none of them out: they lead elsewhere
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
 _DAMAGE = (KeyError, ValueError, AssertionError, EOFError, zlib.error, FileLocked,
            UnsupportedExtension, UnsupportedVersion, git_errors.NotGitRepository,
@@ -74,13 +75,8 @@ def tree_reader(repo: Repo) -> ReadTree:
         if kind != Tree.type_num:
             raise ValueError(f"{tree.decode()} is no tree")
         return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)
-                if is_file_name(name)}
+                if name.lower() not in _NO_FILE_NAMES and b"/" not in name}
     return read
-
-
-def is_file_name(name: bytes) -> bool:
-    """Whether git would check it out; a tree may name what leads elsewhere."""
-    return bool(name) and b"/" not in name and name.lower() not in (b".", b"..", b".git")
 
 
 def entry_of(repo: Repo, commit: str, path: str) -> tuple[int, str]:

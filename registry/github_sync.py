@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import replace
 from datetime import timedelta
-from typing import Iterable, Sequence
+from typing import Iterable
 
 import requests
 import sqlalchemy as sa
@@ -57,12 +57,14 @@ class GitHubSync:
             reports += filter(None, map(self._finish, self._fetches.finished(None)))
         return reports
 
-    def step(self, sources: Sequence[Source]) -> bool:
+    def due(self) -> set[str]:
+        """The names of the sources whose turn it is."""
+        return self._rows.due()
+
+    def step(self, due: Iterable[Source]) -> bool:
         """Begin with those whose turn it is, and write down what is here; whether any was."""
-        due = self._rows.due()
-        for source in sources:
-            if source.name in due:
-                self._start(source)
+        for source in due:
+            self._start(source)
         looked = self._fetches.finished(0)
         for each in looked:
             self._finish(each)

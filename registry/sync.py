@@ -69,16 +69,18 @@ class Sync:
 
         That is also to take out what was removed, and to mend a deleted index.
         """
-        sources, wanted = self._sources.all(), set(self._sources.requested())
+        wanted = set(self._sources.requested())
+        due = self._github.due() if self._github else set()
+        sources = self._sources.all() if is_turn or wanted or due else []
         chosen = [each for each in sources if each.kind == LOCAL and (
             is_turn or each.name in wanted)]
         for source in chosen:
             self._sync(source)
         is_news = bool(chosen)
         if self._github:
-            is_news |= self._github.step(sources)
+            is_news |= self._github.step(each for each in sources if each.name in due)
         if is_news or is_turn or not (self._outbox.is_empty() and self._index.is_sound()):
-            self._finish(sources)
+            self._finish(sources or self._sources.all())
 
     def run_requested(self) -> list[SyncReport]:
         """Sync what someone asked for, take out what was removed, mend a deleted index."""
