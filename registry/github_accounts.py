@@ -97,9 +97,16 @@ class GitHubAccounts:
             if error.code is Code.TOKEN_DEAD:
                 raise _wrong("GitHub does not accept this token. Copy it whole; a token that was "
                              "revoked or has ended must be made anew.") from error
+            if error.code is Code.LATER and error.retry_at:
+                raise GitHubError(
+                    Code.LATER, f"GitHub asks to wait until {error.retry_at:%H:%M} UTC before it "
+                    "says whose token this is. Paste it again then.", error.retry_at) from error
             raise
         with self._keys.reading() as keys:
-            self._keep(user_id, token, identity, keys)
+            try:
+                self._keep(user_id, token, identity, keys)
+            except sa.exc.IntegrityError:  # another window was connecting at the same moment
+                self._keep(user_id, token, identity, keys)
         account = self.of(user_id)
         assert account
         return account
@@ -135,10 +142,8 @@ class GitHubAccounts:
         with GitHubApi(self._settings, held.token, is_hurried=is_hurried, now=self._now) as api:
             try:
                 yield api
-            except GitHubError as error:
-                self._note(user_id, held, error)
-                raise
-            finally:
+            finally:  # also where the block took a refusal by itself
+                self._note(user_id, held, api.met)
                 self.asked(user_id, api, is_background=is_background)
 
     # --- how much may be asked ------------------------------------------------------------------
@@ -219,11 +224,13 @@ class GitHubAccounts:
                 return None
         return _Held(token=token, verified_at=row.verified_at)
 
-    def _note(self, user_id: int, held: _Held, error: GitHubError) -> None:
+    def _note(self, user_id: int, held: _Held, error: GitHubError | None) -> None:
+        if error is None:
+            return
         if error.code is Code.TOKEN_DEAD:
             self._bury(Code.TOKEN_DEAD, github_tokens.c.user_id == user_id,
                        github_tokens.c.verified_at == held.verified_at)
-        elif error.code is Code.LATER and error.retry_at:
+        elif error.retry_at:
             self._update(user_id, limited_until=error.retry_at)
 
     def _bury(self, code: Code, *conditions: sa.ColumnElement[bool]) -> None:

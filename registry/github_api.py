@@ -61,7 +61,8 @@ class GitHubApi:
 
     `token` None asks as nobody. With `is_hurried` an answer that takes more than 5 s is an error,
     as on a page that somebody waits for. Every method raises GitHubError, and nothing else, for
-    what GitHub refuses or does not answer. No method waits for a limit to pass.
+    what GitHub refuses or does not answer. No method waits for a limit to pass. `met` is the last
+    refusal that is about the token as a whole: TOKEN_DEAD or LATER.
     """
 
     def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
@@ -71,6 +72,7 @@ class GitHubApi:
                                 "keep tokens safe are left out there. Start it without -O and "
                                 "without PYTHONOPTIMIZE.")
         logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
+        self.met: GitHubError | None = None
         self._url, self._token, self._now = settings.github_url, token, now or _utc_now
         self._github = Github(
             auth=Auth.Token(token.reveal()) if token else None, base_url=settings.github_api_url,
@@ -326,8 +328,10 @@ class GitHubApi:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
         answer = _Answer(status=status, headers=headers, body=_json(text))
         if status >= 400:
-            raise error_of(Refusal(status=status, headers=headers, body=answer.body,
-                                   action=action, url=self._url, now=self._now()), self._hide)
+            refused = error_of(Refusal(status=status, headers=headers, body=answer.body,
+                                       action=action, url=self._url, now=self._now()), self._hide)
+            self.met = refused if refused.code in (Code.TOKEN_DEAD, Code.LATER) else self.met
+            raise refused
         if status >= 300 and not (etag and status == UNCHANGED) and not (
                 may_be_moved and status in MOVED):
             raise self._strange(f"{status}, which leads elsewhere", action)

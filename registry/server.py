@@ -21,6 +21,7 @@ WEB_THREADS = 64  # each page that waits for log lines holds one
 READY_S = 60.0
 HOPELESS = 3  # deaths in a row, within about four seconds
 POLL_S = 0.1
+SECRETS = frozenset({"PAISHARE_SEALING_KEY", "PAISHARE_DATABASE_URL"})
 SYNC = ("import os; from registry import config, sync; "
         "sync.main(config.Settings.from_environ(os.environ))")
 GITHUB = ("import os; from registry import config, github_worker; "
@@ -136,5 +137,12 @@ def _program(settings: Settings, name: str, *arguments: str, fds: tuple[int, ...
               "PORT": settings.port}
     return Program(
         name=name, argv=[sys.executable, *arguments], fds=fds, folder=PACKAGE.parent,
-        environ={**os.environ, **{key: str(value) for key, value in (shared | environ).items()}},
+        environ={**_inherited(name),
+                 **{key: str(value) for key, value in (shared | environ).items()}},
         log=settings.home / "logs" / f"{name}.log")
+
+
+def _inherited(name: str) -> dict[str, str]:
+    """Our environment; the runner, which starts the programs of others, gets no key of ours."""
+    hidden = SECRETS if name == "runner" else ()
+    return {key: value for key, value in os.environ.items() if key not in hidden}

@@ -43,6 +43,9 @@ class Error(Answer):
     nearest: list[str] = Field(default=[], description="With 404: names that may be meant.")
     choices: list[str] = Field(default=[], description="With 409: references that tell apart "
                                "what the given one fits.")
+    retry_at: datetime | None = Field(default=None, description="Where GitHub asks to wait: until "
+                                      "when.")
+    link: str | None = Field(default=None, description="Where GitHub lets you mend it.")
 
 
 class Empty(Given):

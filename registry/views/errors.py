@@ -17,6 +17,7 @@ from registry.errors import (
     RegistryError,
     UnauthorizedError,
 )
+from registry.github_errors import GitHubError
 
 API_PREFIX = "/api/v3"
 OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
@@ -117,6 +118,9 @@ def _respond(error: RegistryError) -> tuple[Any, int]:
     if is_api():
         body: dict[str, Any] = {"code": error.code, "message": error.message,
                                 "errors": [problem.as_json() for problem in error.problems]}
+        if isinstance(error, GitHubError):
+            body["retry_at"] = f"{error.retry_at.isoformat()}Z" if error.retry_at else None
+            body["link"] = error.link
         if error.status == 404:
             body["nearest"] = list(nearest)
         if isinstance(error, ConflictError):

@@ -201,6 +201,14 @@ def test_the_last_500_requests_of_an_hour_are_left_to_the_user(github, accounts,
     assert accounts.may_ask(connected)
 
 
+def test_a_refusal_that_the_work_took_by_itself_counts_as_well(github, accounts, connected):
+    github.world.fault("GET", "/user$", 429, Retry_After="120")
+    with accounts.asking(connected, is_background=True) as api:
+        with pytest.raises(GitHubError):
+            api.whoami()
+    assert not accounts.may_ask(connected)
+
+
 def test_when_github_asks_to_wait_the_background_does(github, accounts, connected):
     github.world.fault("GET", "/user$", 429, Retry_After="120")
     with pytest.raises(GitHubError):

@@ -100,3 +100,26 @@ def test_a_client_of_openpai_sets_and_clears_the_token(github, web, octo, prefix
     assert put("ann", admin, githubPAT=token.value).status_code == 403
     assert put("nobody", admin).get_json() == {
         "code": "NoUserError", "message": "User nobody is not found."}
+
+
+@pytest.mark.parametrize("status, headers, found, text", [
+    (429, {"Retry_After": "120"}, 503, "Paste it again then"),
+    (500, {}, 503, "GitHub asks to wait"), (0, {}, 503, "cannot be reached"),
+    (403, {"X_GitHub_SSO": "required; url=https://github.com/orgs/acme/sso?x=1"}, 403,
+     "https://github.com/orgs/acme/sso")])
+def test_a_token_that_cannot_be_checked_says_why_and_is_not_kept(
+        github, web, ann, octo, status, headers, found, text):
+    token = github.world.classic_token(octo, "repo")
+    github.world.fault("GET", "/user$", status, "No", times=9, **headers)
+    answer = connect(ann, token)
+    assert answer.status_code == found and text in answer.text and token.value not in answer.text
+    told = web.program("ann").put("/user/github", {"token": token.value})
+    assert told.status_code == found
+    assert (told.get_json()["retry_at"] is not None) == (found == 503)
+    assert bool(told.get_json()["link"]) == (found == 403)
+    assert web.program("ann").get("/user/github").get_json()["is_connected"] is False
+
+
+def test_nobody_tries_out_tokens_here(ann):
+    answers = [ann.post("/settings/github", token=f"ghp_{number:036}") for number in range(11)]
+    assert [answer.status_code for answer in answers] == [400] * 10 + [429]
