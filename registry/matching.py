@@ -225,10 +225,15 @@ class Matcher:
     def _by_range(self, text: str) -> np.ndarray:
         """What is shown of each component, where its version is within a range."""
         wanted = Range.parse(text)
-        return self.view.kept(("range", text), lambda: np.logical_or.reduce([
-            self.nothing().mask, *(self._having(key) for key in sorted(
-                self.snapshot.words("keys", EXACT_VERSION))
-                if wanted and wanted.contains(key.removeprefix(EXACT_VERSION)))]))
+        return self.view.kept(("range", text), lambda: self._read_range(wanted)) if wanted \
+            else self.nothing().mask
+
+    def _read_range(self, wanted: Range) -> np.ndarray:
+        mask = np.zeros(self.snapshot.count, bool)
+        for key in self.snapshot.words("keys", EXACT_VERSION):
+            if wanted.contains(key.removeprefix(EXACT_VERSION)):
+                mask[self.snapshot.postings("keys", key)[0]] = True
+        return mask & self.view.mask
 
     def _by_words(self, field: str, value: str) -> np.ndarray:
         found = [self._having_all([f"{field}:{part}" for part in word.parts])
