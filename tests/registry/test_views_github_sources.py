@@ -2,48 +2,18 @@
 import pytest
 import sqlalchemy as sa
 
-from registry import db
-from registry.catalog import Catalog
-from registry.config import Settings
-from registry.github_sync import GitHubSync
-from registry.search import SearchIndex
-from registry.sync import Sync
-from tests.fakes.web_home import HELLO, WebHome
+from tests.fakes.github_web import OnGitHub
+from tests.fakes.web_home import HELLO
 from tests.registry.test_views_marketplace import text_of
 
 PARTS = {"job/hello.yaml": HELLO.replace("name: hello", "name: greet"),
          "job/broken.yaml": "type: job\nname: broken\ntasks: 5\n"}
 
 
-class Site(WebHome):
-    """The web application whose GitHub is the stand-in."""
-
-    def sync(self):
-        found = Settings.from_environ(self.environ | self.github)
-        engine = db.create_engine(found.database_url)
-        catalog = Catalog(engine, found.git_dir)
-        Sync(engine, catalog, SearchIndex(found.search_dir),
-             GitHubSync(engine, catalog, found)).run_once()
-        engine.dispose()
-
-    def set(self, name, **values):
-        """Bring a source into a state that takes long to come about."""
-        with self.engine.begin() as connection:
-            connection.execute(db.sources.update().where(
-                db.sources.c.name == name).values(values))
-
-    def connected(self, user, token):
-        """A browser of this user, who has connected GitHub."""
-        browser = self.browser(user)
-        assert browser.post("/settings/github", token=token.value).status_code == 303
-        return browser
-
-
 @pytest.fixture
 def web(github, home_template, tmp_path, monkeypatch):
     monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
-    web = Site(home_template, tmp_path)
-    web.github = {"PAISHARE_GITHUB_URL": github.url}
+    web = OnGitHub(home_template, tmp_path)
     yield web
     web.close()
 
@@ -77,12 +47,8 @@ def test_anyone_signed_in_adds_a_public_repository_by_one_look_without_a_token(
     assert (source.repo_id, source.location, source.sponsor_id) == (parts.id, "octo/parts", None)
     web.sync()
     page = text_of(bob.get("/sources/octo/parts"))
-    assert f"indexed {source_of(web).head[:7]} · upstream" in page and "up to date" in page
+    assert f"indexed {web.source().head[:7]} · upstream" in page and "up to date" in page
     assert bob.get("/c/job/greet").status_code == 200
-
-
-def source_of(web):
-    return web.services.sources.get("octo/parts")
 
 
 def test_branch_folders_and_tags_are_taken_over(web, parts):
@@ -99,8 +65,8 @@ def test_a_repository_that_nobody_sees_is_told_with_the_way_to_connect(web, octo
     assert {answer.status_code for answer in answers} == {404}
     texts = [text_of(answer).replace("secret", "nothing") for answer in answers]
     assert texts[0] == texts[1]
-    assert "connect GitHub on the page Settings first" in texts[0] and "aria-invalid" in \
-        answers[0].text
+    assert "connect GitHub on the page Settings first" in texts[0]
+    assert "aria-invalid" in answers[0].text
 
 
 def test_a_private_repository_is_added_by_who_reads_it_and_lends_the_token(web, github, octo):
@@ -111,8 +77,9 @@ def test_a_private_repository_is_added_by_who_reads_it_and_lends_the_token(web, 
     assert web.services.sources.all()[0].name == "examples"
     answer = add(ann, "octo/secret", use_my_token="1")
     assert answer.location == "/sources/octo/secret"
-    source, = (each for each in web.services.sources.all() if each.repo_id == secret.id)
-    assert source.is_private and source.sponsor_id == source.owner_id == 2
+    source = web.source("octo/secret")
+    assert source.repo_id == secret.id and source.is_private
+    assert source.sponsor_id == source.owner_id == 2
     web.sync()
     assert "the token of ann" in text_of(ann.get("/sources/octo/secret"))
     for path in ("/sources", "/?q=greet", "/c/job/greet"):
@@ -187,13 +154,13 @@ def added(web, parts):
 
 
 def test_every_broken_file_leads_to_its_line_on_github(added, github):
-    head = source_of(added).head
+    head = added.source().head
     page = added.browser("ann").get("/sources/octo/parts").text
     assert f'href="{github.url}/octo/parts/blob/{head}/job/broken.yaml?plain=1#L3"' in page
 
 
 def test_a_source_that_is_behind_says_by_how_much(added, github, parts):
-    old = source_of(added).head
+    old = added.source().head
     added.set("octo/parts", upstream_head="d" * 40, upstream_at=sa.func.datetime(
         "now", "-130 seconds"))
     for path in ("/sources/octo/parts", "/c/job/greet"):
@@ -236,7 +203,7 @@ def test_a_component_whose_repository_is_gone_says_so(added, github, parts):
 
 
 def test_only_the_owner_sees_the_webhook_and_its_secret(added):
-    secret = added.services.deliveries.secret(source_of(added).id).reveal()
+    secret = added.services.deliveries.secret(added.source().id).reveal()
     assert secret in added.browser("bob").get("/sources/octo/parts").text
     for user in ("ann", "admin"):
         page = added.browser(user).get("/sources/octo/parts").text
@@ -244,7 +211,7 @@ def test_only_the_owner_sees_the_webhook_and_its_secret(added):
         assert added.program(user).get("/sources/octo/parts/webhook").status_code == 403
     told = added.program("bob").get("/sources/octo/parts/webhook").json
     assert told == {"secret": secret,
-                    "url": f"http://localhost/api/v3/hooks/github/{source_of(added).id}"}
+                    "url": f"http://localhost/api/v3/hooks/github/{added.source().id}"}
 
 
 def test_the_webhook_is_made_on_github_where_the_token_may(web, github, octo, parts):
@@ -252,7 +219,7 @@ def test_the_webhook_is_made_on_github_where_the_token_may(web, github, octo, pa
     add(bob, "octo/parts")
     assert bob.post("/sources/octo/parts/webhook").status_code == 303
     hook, = parts.hooks
-    assert hook.secret == web.services.deliveries.secret(source_of(web).id).reveal()
+    assert hook.secret == web.services.deliveries.secret(web.source().id).reveal()
     assert set(hook.events) == {"push", "pull_request", "repository", "public"}
 
 
@@ -288,7 +255,7 @@ def test_nobody_lends_a_token_for_what_it_does_not_read(web, github, octo, parts
     github.world.delete(parts)
     github.world.create(octo, "parts", PARTS)
     assert bob.post("/sources/octo/parts/sponsor").status_code == 409
-    assert source_of(web).sponsor_id is None
+    assert web.source().sponsor_id is None
 
 
 # --- much that goes at once ----------------------------------------------------------------------
@@ -311,9 +278,9 @@ def test_the_owner_agrees_to_just_the_commit_that_was_shown(held):
     bob = held.browser("bob")
     stale = bob.post("/sources/octo/parts/agree", held_head="f" * 40)
     assert stale.status_code == 409 and "another commit by now" in text_of(stale)
-    assert source_of(held).confirmed_head is None
+    assert held.source().confirmed_head is None
     assert bob.post("/sources/octo/parts/agree", held_head="e" * 40).status_code == 303
-    assert source_of(held).confirmed_head == "e" * 40
+    assert held.source().confirmed_head == "e" * 40
     assert "octo/parts" in held.services.sources.requested()
 
 
@@ -325,7 +292,7 @@ def test_what_the_owner_keeps_is_no_longer_asked_about_loudly(held):
 
 def test_a_program_agrees_as_well(held):
     answer = held.program("bob").post("/sources/octo/parts/agree", {"head": "e" * 40})
-    assert answer.status_code == 202 and source_of(held).confirmed_head == "e" * 40
+    assert answer.status_code == 202 and held.source().confirmed_head == "e" * 40
 
 
 # --- the API -------------------------------------------------------------------------------------
