@@ -48,7 +48,8 @@ class View:
     """A publication with everything that is worked out about it.
 
     `advice` None: nothing is wrong. `entry` None: it is not found here, or not yet. `link` is an
-    address of GitHub's that its refusal named; empty where it named none.
+    address of GitHub's that its refusal named; empty where it named none. `is_held_up`: the
+    process that would go on with it does not run.
     """
 
     publication: Publication
@@ -65,6 +66,7 @@ class View:
     may_retry: bool
     may_rebuild: bool
     look_again_ms: int
+    is_held_up: bool
 
 
 def view_of(publication: Publication) -> View:
@@ -81,7 +83,8 @@ def view_of(publication: Publication) -> View:
         may_edit=states.may_follow(state, states.DRAFT),
         may_retry=advice is not None and RETRY in advice.actions,
         may_rebuild=advice is not None and REBUILD in advice.actions,
-        look_again_ms=SOON_MS if is_working(publication) else LATER_MS)
+        look_again_ms=SOON_MS if is_working(publication) else LATER_MS,
+        is_held_up=is_working(publication) and not services().is_github_up())
 
 
 def steps_of(publication: Publication) -> tuple[Step, ...]:
