@@ -6,7 +6,7 @@ from typing import Mapping
 
 from flask import Flask
 
-from registry import db, lock
+from registry import db, lock, quiet_logs
 from registry.access import Access
 from registry.accounts import Accounts
 from registry.catalog import Catalog
@@ -68,6 +68,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     Raises RegistryError naming a variable that is wrong.
     """
     found = Settings.from_environ({**os.environ, **(overrides or {})})
+    quiet_logs.keep_tokens_out()
     app = Flask(__name__, static_folder=str(PACKAGE / "static"),
                 template_folder=str(found.templates_dir))
     app.secret_key = found.secret_key.reveal()

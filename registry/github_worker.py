@@ -16,7 +16,7 @@ from typing import Collection, Protocol, Sequence
 
 import sqlalchemy as sa
 
-from registry import db, lock
+from registry import db, lock, quiet_logs
 from registry.access import AccessTask
 from registry.config import Settings
 from registry.errors import DatabaseUnavailableError
@@ -112,6 +112,7 @@ class GitHubWorker:
 def main(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT; a step that is under way then has a few seconds to end."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    quiet_logs.keep_tokens_out()
     worker = GitHubWorker(tasks=[])
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop.set())
