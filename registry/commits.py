@@ -171,6 +171,12 @@ def changes(read: ReadTree, commit: Commit, parents: Sequence[Commit],
                 if blob and old[1] != new[1]))
 
 
+def standing_after(changes: Sequence[Change]) -> list[Standing]:
+    """What stands otherwise after a commit of one parent than before it."""
+    return [Standing(path=each.path, blob=each.blob, is_link=each.is_link,
+                     before=each.before[0][1] if each.before else None) for each in changes]
+
+
 def standing(read: ReadTree, tree: bytes, before: bytes | None,
              prefix: str) -> Iterator[Standing]:
     """Component files below `prefix` that differ between two trees; `before` None: all there are.

@@ -24,7 +24,7 @@ from registry.source import component_type
 from registry.yaml_nodes import MAX_BYTES
 
 MAX_README_BYTES = 64 << 10
-MAX_FOLDERS_READ = 2_000_000
+MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
 TOO_LARGE = Problem(
     line=1, column=1,
     message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
@@ -36,7 +36,7 @@ class Reader:
 
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
                  blob: Callable[[str], bytes]) -> None:
-        self._tree = _limited(tree)
+        self._tree = _Limited(tree)
         self.commit = lru_cache(maxsize=1024)(commit)
         self._blob = blob
 
@@ -75,14 +75,20 @@ class Reader:
     def changes(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> Iterator[Change]:
         """What each commit did to component files below some folders."""
         for commit in commits:
+            self._tree.left += FOLDERS_A_COMMIT
             parents = [self.commit(parent) for parent in commit.parents]
             for prefix in prefixes:
                 yield from changes(self._tree, commit, parents, prefix)
 
     def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> set[str]:
         """Every blob that these commits brought and whose text may be read one day."""
-        return {blob for commit in commits for prefix in prefixes for blob in read_blobs(
-            self._tree, commit, [self.commit(parent) for parent in commit.parents], prefix)}
+        found: set[str] = set()
+        for commit in commits:
+            self._tree.left += FOLDERS_A_COMMIT
+            parents = [self.commit(parent) for parent in commit.parents]
+            for prefix in prefixes:
+                found |= set(read_blobs(self._tree, commit, parents, prefix))
+        return found
 
     def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> set[str]:
         """The same of all that stands at one commit."""
@@ -132,17 +138,18 @@ class Reader:
         return [name for name in names if component_type(f"{folder}/{name}")]
 
 
-def _limited(read: ReadTree) -> ReadTree:
+class _Limited:
     """Folders may hold the same folder many times, so that few bytes look like billions."""
-    spent = 0
 
-    def limited(tree: bytes | None) -> TreeEntries:
-        nonlocal spent
-        entries = read(tree)
-        spent += 1 + len(entries) // 64
-        if spent > MAX_FOLDERS_READ:
+    def __init__(self, read: ReadTree) -> None:
+        self._read = read
+        self.left = MAX_FOLDERS_READ
+
+    def __call__(self, tree: bytes | None) -> TreeEntries:
+        entries = self._read(tree)
+        self.left -= 1 + len(entries) // 64
+        if self.left < 0:
             raise RegistryError(
                 f"There are more than {MAX_FOLDERS_READ} folders to look through. Name the folders "
                 "that hold components as sub-paths of the source.")
         return entries
-    return limited

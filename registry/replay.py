@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Container, Mapping, Sequence
 
-from registry.commits import Commit, Fetched, mainline
+from registry.commits import Commit, Fetched, mainline, standing_after
 from registry.errors import Problem
 from registry.git_store import GitStore
 from registry.head import Head
@@ -152,11 +152,14 @@ def _take(history: History, files: Reader, read: Read, new: Sequence[Commit], be
     _name(head, files, named, prefixes)
     named = []
     for commit in new:
-        for change in files.changes([commit], prefixes):
+        changes = list(files.changes([commit], prefixes))
+        for change in changes:
             history.apply(change)
         named += waiting.pop(commit.id, ())
         if commit.id in line:
-            head.move(files.standing(commit.id, before, prefixes), commit, before)
+            found = standing_after(changes) if commit.parents == (before,) \
+                else files.standing(commit.id, before, prefixes)
+            head.move(found, commit, before)
             _name(head, files, named, prefixes)
             before, named = commit.id, []
     if before != read.head:
