@@ -4,19 +4,22 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Iterable, Iterator
+from typing import Collection, Iterable, Iterator
 
 import sqlalchemy as sa
 
 from registry.catalog import Catalog
 from registry.component import parse
-from registry.db import runs, search_outbox
+from registry.db import runs, search_outbox, sources
 from registry.entry import Entry
 from registry.errors import RegistryError
 from registry.reference import LATEST, Reference
 from registry.uses import REFERENCE_USE, Use, uses_of
+from registry.visibility import IS_PUBLIC, is_visible
 from runner.spec import JobSpec
 
+# In a job's origin: it takes something that not everybody may see, so it is its submitter's alone.
+PRIVATE = "private"
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +40,26 @@ class Runs:
             self._write(job_id, self._parts(spec, user_id), user_id)
         except sa.exc.SQLAlchemyError as error:
             _log.warning("The job %s is not counted: %s", job_id, type(error).__name__)
+
+    def is_private(self, spec: JobSpec, *, user_id: int) -> bool:
+        """Whether a job of this user takes something that not everybody may see."""
+        ids = {each.source_id for each in self._parts(spec, user_id)}
+        with self._engine.connect() as connection:
+            return connection.scalar(sa.select(sa.func.count()).where(
+                sources.c.id.in_(ids), ~IS_PUBLIC)) != 0
+
+    def hidden(self, job_ids: Collection[str], *, user_id: int | None) -> set[str]:
+        """Those of the jobs in which something took part that the user may not see."""
+        with self._engine.connect() as connection:
+            return set(connection.scalars(sa.select(runs.c.job_id).join(
+                sources, sources.c.id == runs.c.source_id).where(
+                    runs.c.job_id.in_(job_ids), ~is_visible(user_id))))
+
+    def is_noted(self, job_id: str) -> bool:
+        """Whether it is known what took part in a job: not where that was removed since."""
+        with self._engine.connect() as connection:
+            return connection.scalar(sa.select(sa.func.count()).where(
+                runs.c.job_id == job_id)) != 0
 
     def _parts(self, spec: JobSpec, user_id: int) -> list[Entry]:
         """Each component once: the job's own, and what its references mean at this moment."""

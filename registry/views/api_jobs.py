@@ -14,7 +14,16 @@ from registry.views import auth, submissions
 from registry.views.api_openapi import Access, Api
 from registry.views.downloads import artifact_response, log_response
 from registry.views.errors import API_PREFIX
-from registry.views.job_access import found_in_log, job_of, receipt_of, task_of
+from registry.views.job_access import (
+    found_in_log,
+    is_open,
+    job_of,
+    job_to_stop,
+    receipt_of,
+    shown_jobs,
+    task_of,
+    without_content,
+)
 from registry.views.services import services
 from runner.spec import FINAL_STATES
 
@@ -65,7 +74,8 @@ def list_jobs(query: models.JobsQuery) -> dict[str, Any]:
         raise ForbiddenError("Only an admin sees everyone's jobs. Leave `all` out to see yours.")
     page = services().runner.jobs(user=None if query.all else user.name, state=query.state,
                                   limit=query.limit, before=query.before)
-    return {"jobs": [_with_url(job) for job in page["jobs"]], "next": page["next"]}
+    return {"jobs": [_with_url(job) for job in shown_jobs(user, page["jobs"])],
+            "next": page["next"]}
 
 
 @api.route("GET", "/jobs/<job_id>", result=models.Job, errors=(404, 503))
@@ -77,8 +87,9 @@ def show_job(job_id: str) -> dict[str, Any]:
 @api.route("POST", "/jobs/<job_id>/stop", status=202, result=models.Job, errors=(404, 503))
 def stop_job(job_id: str) -> dict[str, Any]:
     """Ask a job to stop; one that has ended stays as it is."""
-    job = job_of(auth.required_user(), job_id)
-    return _with_url(services().runner.stop(job["id"]))
+    user = auth.required_user()
+    job = services().runner.stop(job_to_stop(user, job_id)["id"])
+    return _with_url(job if is_open(user, job) else without_content(job))
 
 
 @api.route("GET", "/jobs/<job_id>/log", query=models.LogQuery, result=models.Log, errors=(404, 503))

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from registry.accounts import User
 from registry.errors import NotFoundError
+from registry.runs import PRIVATE
 from registry.views.services import services
+
+HIDDEN_NAME = "(private)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,21 @@ class Task:
 
 
 def job_of(user: User, id_: str) -> dict[str, Any]:
-    """The job, where it is the user's own or the user is an admin; else NotFoundError."""
+    """The job, where it is the user's own or the user is an admin; else NotFoundError.
+
+    So it is for an admin who may not see all that it takes: its text, what it wrote and what it
+    left are its submitter's.
+    """
+    job = job_to_stop(user, id_)
+    if not is_open(user, job):
+        raise NotFoundError(
+            f"Job {id_} takes something from a private repository that your own GitHub token does "
+            f"not read, so it is shown to {job['user']} alone. You may stop it.")
+    return job
+
+
+def job_to_stop(user: User, id_: str) -> dict[str, Any]:
+    """The job whatever it takes, for its submitter or an admin; raises NotFoundError."""
     missing = NotFoundError(f"There is no job {id_}. `paishare jobs` and the page Jobs list yours.")
     try:
         job = services().runner.job(id_)
@@ -35,6 +52,32 @@ def job_of(user: User, id_: str) -> dict[str, Any]:
     if job["user"] != user.name and not user.is_admin:
         raise missing
     return job
+
+
+def shown_jobs(user: User, jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Jobs as a list shows them: of what others took from where the user may not look, no name."""
+    others = [job["id"] for job in jobs if job["user"] != user.name]
+    hidden = services().runs.hidden(others, user_id=user.id) if others else ()
+    return [{**job, "name": HIDDEN_NAME, "reason": ""} if job["id"] in hidden else dict(job)
+            for job in jobs]
+
+
+def without_content(job: Mapping[str, Any]) -> dict[str, Any]:
+    """What everybody may know of a job that is not theirs to read."""
+    return {**job, "name": HIDDEN_NAME, "reason": "", "spec": {}, "events": [], "attempts": [],
+            "progress": None}
+
+
+def is_open(user: User, job: Mapping[str, Any]) -> bool:
+    """Whether the user may read a job: their own, or one that takes what they may see.
+
+    Where what it took was removed since, the job itself says whether that was for everybody.
+    """
+    if job["user"] == user.name:
+        return True
+    runs = services().runs
+    is_unknown = PRIVATE in job["spec"]["origin"] and not runs.is_noted(job["id"])
+    return not is_unknown and not runs.hidden([job["id"]], user_id=user.id)
 
 
 def task_of(job: Mapping[str, Any], *, role: str = "", index: int = 0, attempt: int = 0) -> Task:

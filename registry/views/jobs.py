@@ -11,7 +11,15 @@ from registry import receipts
 from registry.errors import NotFoundError
 from registry.views import auth, submissions
 from registry.views.downloads import is_image
-from registry.views.job_access import Task, found_in_log, job_of, receipt_of, task_of
+from registry.views.job_access import (
+    Task,
+    found_in_log,
+    job_of,
+    job_to_stop,
+    receipt_of,
+    shown_jobs,
+    task_of,
+)
 from registry.views.services import services
 from registry.views.text import plain_log
 from runner.spec import FINAL_STATES, JOB_STATES
@@ -32,8 +40,8 @@ def index() -> ResponseReturnValue:
     page = services().runner.jobs(
         user=None if is_all else user.name, state=state if state in JOB_STATES else None,
         limit=PAGE_SIZE, before=request.args.get("before"))
-    return render_template("jobs/index.html", jobs=page["jobs"], following=page["next"],
-                           state=state, states=JOB_STATES, is_all=is_all,
+    return render_template("jobs/index.html", jobs=shown_jobs(user, page["jobs"]),
+                           following=page["next"], state=state, states=JOB_STATES, is_all=is_all,
                            is_later=bool(request.args.get("before")))
 
 
@@ -55,10 +63,12 @@ def live(job_id: str) -> ResponseReturnValue:
 
 @blueprint.post("/<job_id>/stop")
 def stop(job_id: str) -> ResponseReturnValue:
-    job = job_of(auth.required_user(), job_id)
+    user = auth.required_user()
+    job = job_to_stop(user, job_id)
     services().runner.stop(job["id"])
+    name, = (each["name"] for each in shown_jobs(user, [job]))
     if job["state"] not in FINAL_STATES:
-        flash(f"Job {job['name']} was asked to stop. Its logs and artifacts stay.")
+        flash(f"Job {name} was asked to stop. Its logs and artifacts stay.")
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
 
 

@@ -14,6 +14,7 @@ from registry.errors import (
     RunnerUnavailableError,
 )
 from registry.resolver import Resolved, resolve
+from registry.runs import PRIVATE
 from registry.views.services import services
 from runner.spec import JobSpec, known_job_spec
 
@@ -67,6 +68,8 @@ def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
 
     Raises RunnerUnavailableError.
     """
+    if services().runs.is_private(spec, user_id=user.id):
+        spec = replace(spec, origin={**spec.origin, PRIVATE: "yes"})
     job = services().runner.submit(spec, key)
     services().runs.note(job["id"], spec, user_id=user.id)
     return job

