@@ -4,7 +4,7 @@ import shutil
 import pytest
 from dulwich.object_store import DiskObjectStore
 
-from registry import component_file
+from registry import component_file, reader
 from registry.rebuild import Fingerprints
 from tests.registry.marketplace import Marketplace, data
 from tests.registry.repository import Repository, git
@@ -55,6 +55,16 @@ def test_one_changed_file_costs_the_same_in_a_small_and_in_a_large_source(tmp_pa
         market.close()
     assert costs[0]["files"] == costs[1]["files"] == 1
     assert costs[1]["objects"] <= costs[0]["objects"] + 2 < 60
+
+
+def test_a_long_history_is_no_flood_of_folders(market, tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_FOLDERS_READ", 60)
+    origin = Repository(tmp_path / "origin")
+    for step in range(40):
+        origin.commit({"team/data/x.yaml": data("x", f"1.{step}.0")})
+    market.add(origin.path)
+    market.run()
+    assert len(market.catalog.versions("data", "x")) == 40
 
 
 def test_a_sync_that_is_killed_before_its_cursor_moved_ends_the_same(market, tmp_path):
