@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from registry.github_records import FAILED, PullInfo
+
 # What a page offers beside the text.
 RETRY, EDIT, SETTINGS, REBUILD, OUTSIDE = "retry", "edit", "settings", "rebuild", "github"
 
@@ -114,7 +116,17 @@ ADVICE = {
 }
 WAITING = frozenset(code for code, advice in ADVICE.items() if advice.goes_on)
 OTHER = ADVICE["REFUSED"]
+AGREEMENTS = ("dco", "cla", "signed-off")  # in the names of checks that ask for one
 OF_TOKEN = frozenset({"NO_TOKEN", "TOKEN_DEAD", "KEY_LOST", "SCOPE_MISSING", "FG_NO_FORK"})
+
+
+def problem_of(pull: PullInfo) -> str | None:
+    """What keeps an open pull request from being merged and its author can mend; else None."""
+    if pull.is_mergeable is False:
+        return "CONFLICT"
+    asks = [check for check in pull.checks or () if check.state == FAILED
+            and any(name in check.name.lower() for name in AGREEMENTS)]
+    return "CLA" if asks else None
 
 
 def advice_of(code: str) -> Advice:

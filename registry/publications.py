@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import sqlalchemy as sa
 
+from registry import visibility
 from registry.db import (
     github_tokens,
     publications,
@@ -178,16 +179,23 @@ class Publications:
                              .order_by(publications.c.next_at, publications.c.id))
 
     def arrived(self) -> list[Publication]:
-        """Those that are found here by now, with their bytes or as somebody edited them since."""
+        """Those whose author finds them here by now, as they were or as somebody edited them."""
         is_edited = sa.and_(publications.c.state == MERGED,
                             versions.c.version == publications.c.version, versions.c.version != "")
-        return self._several(sa.select(publications).where(
-            publications.c.state.in_((OPEN, MERGED)), publications.c.next_at.is_not(None),
-            _is_here(sa.or_(versions.c.text == publications.c.text, is_edited))))
+        is_followed = sa.and_(publications.c.state.in_((OPEN, MERGED)),
+                              publications.c.next_at.is_not(None))
+        with self._engine.connect() as connection:
+            authors = connection.scalars(
+                sa.select(publications.c.user_id).where(is_followed).distinct()).all()
+        return [found for user_id in authors for found in self._several(
+            sa.select(publications).where(
+                is_followed, publications.c.user_id == user_id,
+                _is_here(user_id, sa.or_(versions.c.text == publications.c.text, is_edited))))]
 
     def is_superseded(self, publication: Publication) -> bool:
         """Whether its version, or a higher one, stands in the repository with other bytes."""
         query = sa.select(versions.c.version).join(sources).where(
+            visibility.is_visible(publication.user_id),
             sources.c.repo_id == publication.repo_id, versions.c.type == publication.type,
             versions.c.name == publication.name, versions.c.text != publication.text,
             versions.c.is_present, versions.c.version != "")
@@ -242,12 +250,13 @@ class Publications:
             "Change or withdraw that one, or wait until it is merged.")
 
 
-def _is_here(is_it: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """Whether the repository's source has such a version at its head, and the search knows it."""
+def _is_here(user_id: int, is_it: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Whether the user may see such a version at the head of its source, and the search has it."""
     is_waiting = sa.exists().where(
         search_outbox.c.source_id == sources.c.id, search_outbox.c.type == publications.c.type,
         search_outbox.c.name == publications.c.name)
     return sa.exists().where(
+        visibility.is_visible(user_id),
         sources.c.repo_id == publications.c.repo_id, versions.c.source_id == sources.c.id,
         versions.c.type == publications.c.type, versions.c.name == publications.c.name,
         versions.c.is_present, is_it, ~is_waiting)

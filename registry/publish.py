@@ -37,16 +37,16 @@ from registry.publication import (
     retry_wait,
     watch_wait,
 )
-from registry.publication_problems import WAITING
+from registry.publication_problems import WAITING, problem_of
 from registry.publications import Publications, now_utc
 
 log = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=1)  # between two writes, as GitHub asks
 SOON, AGAIN = timedelta(0), timedelta(seconds=3)
 TRIES_OF_NAME = 9
+MAX_FORKS = 10  # that are looked at one by one
 GIVE_UP_AFTER = timedelta(days=2)  # of answers that say nothing
 FOLLOW_FOR = timedelta(days=30)  # until what was merged is found by the sync
-AGREEMENTS = ("dco", "cla", "license/cla", "easycla", "signed-off")
 _MOVED_FORK = frozenset({Code.EMPTY, Code.GONE})
 Changes = dict[str, Any]
 
@@ -139,16 +139,13 @@ class Publisher:
     def _own_fork(self, way: Publishing, publication: Publication) -> RepositoryInfo | None:
         """A fork that was made by hand, for a token that may make none."""
         name = publication.repository.partition("/")[2]
-        for candidate in (name, f"{name}-1"):
-            try:
-                found = way.api.repository(f"{way.login}/{candidate}")
-            except GitHubError as error:
-                if error.code != Code.GONE:
-                    raise
-                continue
-            if publication.repo_id in (found.parent_id, found.network_id) and found.is_fork:
-                return found
-        return None
+        usual = _existing(way.api, f"{way.login}/{name}")
+        if usual and _is_fork_of(usual, publication):
+            return usual
+        forks = [info for info in way.api.repositories()
+                 if info.is_fork and info.level in (records.WRITE, records.ADMIN)]
+        found = (_existing(way.api, info.id) for info in forks[:MAX_FORKS])
+        return next((info for info in found if info and _is_fork_of(info, publication)), None)
 
     def _look_for_fork(self, way: Publishing, publication: Publication) -> Changes:
         attempts = publication.attempts + 1
@@ -303,9 +300,10 @@ class Publisher:
         if pull.state == records.CLOSED:
             is_other = self._publications.is_superseded(publication)
             return changes | self._ended(SUPERSEDED if is_other else CLOSED)
-        is_known = pull.is_mergeable is not None
-        return changes | self._at(OPEN, self._watch_wait(publication) if is_known else AGAIN) | {
-            "problem": _problem_of(pull)}
+        wait = self._watch_wait(publication)
+        if pull.is_mergeable is None:  # GitHub finds that out when it is asked
+            wait = min(wait, max(AGAIN, self._age(publication) / 2))
+        return changes | self._at(OPEN, wait) | {"problem": problem_of(pull)}
 
     # --- after it -------------------------------------------------------------------------------
 
@@ -330,9 +328,8 @@ class Publisher:
         if publication.state not in WORKING and error.code in (Code.GONE, Code.FORBIDDEN):
             code = "GONE"
         detail = " ".join(filter(None, [error.detail, error.link]))
-        since = publication.confirmed_at or publication.created_at
         is_hopeless = code == "UNKNOWN" and publication.state in WORKING \
-            and self._clock() - since > GIVE_UP_AFTER
+            and self._age(publication) > GIVE_UP_AFTER
         if code not in WAITING or is_hopeless:
             return _stopped(code, detail)
         attempts = publication.attempts + 1
@@ -348,10 +345,26 @@ class Publisher:
         return {"state": state, "open_key": None, "next_at": None, "problem": None, "detail": ""}
 
     def _watch_wait(self, publication: Publication) -> timedelta:
-        return watch_wait(self._clock() - (publication.confirmed_at or publication.created_at))
+        return watch_wait(self._age(publication))
+
+    def _age(self, publication: Publication) -> timedelta:
+        return self._clock() - (publication.confirmed_at or publication.created_at)
 
     def _save(self, publication: Publication, changes: Changes) -> Publication | None:
         return self._publications.save(publication, **changes)
+
+
+def _existing(api: GitHubApi, key: int | str) -> RepositoryInfo | None:
+    try:
+        return api.repository(key)
+    except GitHubError as error:
+        if error.code != Code.GONE:
+            raise
+        return None
+
+
+def _is_fork_of(info: RepositoryInfo, publication: Publication) -> bool:
+    return info.is_fork and publication.repo_id in (info.parent_id, info.network_id)
 
 
 def _upstream(publication: Publication) -> RepositoryInfo:
@@ -373,14 +386,6 @@ def _number_of(publication: Publication) -> int:
     first = branch_name(publication, publication.tree_sha or "")
     suffix = (publication.branch or "").removeprefix(first).removeprefix("-")
     return int(suffix) if suffix.isdigit() else 1
-
-
-def _problem_of(pull: PullInfo) -> str | None:
-    if pull.is_mergeable is False:
-        return "CONFLICT"
-    asks = [check for check in pull.checks or () if check.state == records.FAILED
-            and any(name in check.name.lower() for name in AGREEMENTS)]
-    return "CLA" if asks else None
 
 
 def _pull_json(pull: PullInfo) -> dict[str, Any]:

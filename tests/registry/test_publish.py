@@ -6,6 +6,7 @@ import requests
 
 from registry import publish
 from registry.config import Secret
+from registry.db import repo_access, sources
 from registry.errors import ConflictError, ForbiddenError
 from registry.github_api import GitHubApi
 from registry.github_errors import Code
@@ -21,6 +22,7 @@ from registry.publication import (
     WITHDRAWN,
 )
 from registry.publication_problems import ADVICE
+from registry.publications import now_utc
 from registry.views import publications
 from tests.fakes.github.limits import SECONDARY
 from tests.registry.publishing import NEW, OLD, PATH, Desk
@@ -254,6 +256,15 @@ def test_a_fine_grained_token_uses_the_fork_that_was_made_by_hand(desk):
     assert (found.state, found.fork_id) == (FINISH_ON_GITHUB, fork.id)
 
 
+def test_a_fine_grained_token_finds_the_fork_under_another_name(desk):
+    fork = desk.world.fork(desk.upstream, desk.bob)
+    desk.world.move(fork, name="parts-of-ann")
+    own = desk.world.create(desk.bob, "components", {"mine.txt": "mine\n"})
+    desk.connect(desk.world.fine_grained_token(desk.bob, [fork, own], contents="write"))
+    found = desk.published()
+    assert (found.state, found.fork_id) == (FINISH_ON_GITHUB, fork.id)
+
+
 def test_a_pull_request_opened_by_hand_is_found_by_itself(desk):
     fork = desk.world.fork(desk.upstream, desk.bob)
     desk.connect(desk.world.fine_grained_token(desk.bob, [fork], contents="write"))
@@ -465,6 +476,24 @@ def test_what_the_sync_found_is_published(publishing):
     assert publishing.drafts.found(found).version == "1.1.0"
 
 
+def test_who_may_not_read_the_repository_any_more_learns_nothing_of_it(publishing):
+    publishing.add_source()
+    done = publishing.published()
+    merge(publishing)
+    publishing.watch(done)
+    publishing.sync()
+    with publishing.engine.begin() as connection:
+        connection.execute(sources.update().values(is_private=True))
+    publishing.publisher.due(publishing.now())
+    assert publishing.again(done).state == MERGED
+    with publishing.engine.begin() as connection:
+        connection.execute(repo_access.insert().values(
+            user_id=publishing.user.id, repo_id=publishing.upstream.id, level="read",
+            checked_at=now_utc()))
+    publishing.publisher.due(publishing.now())
+    assert publishing.again(done).state == PUBLISHED
+
+
 def test_the_sync_may_see_it_first(publishing):
     publishing.add_source()
     done = publishing.published()
@@ -527,6 +556,24 @@ def test_a_user_starts_ten_within_an_hour(publishing):
         publishing.confirmed()
     publishing.world.advance(hours=1)
     assert publishing.confirmed().next_at
+
+
+def test_twenty_publications_are_open_at_once(publishing):
+    for number in range(20):
+        publishing.confirmed(NEW.replace("name: tidy", f"name: tidy{number}"))
+        publishing.world.advance(minutes=10)
+    with pytest.raises(ForbiddenError, match="20 open publications"):
+        publishing.confirmed()
+
+
+def test_a_pull_request_is_looked_at_less_often_as_it_grows_old(publishing):
+    done, waits = publishing.published(), []
+    for _ in range(60):
+        publishing.tick(publishing.again(done))
+        found = publishing.again(done)
+        waits.append(found.next_at - publishing.now())
+    assert waits[0] < timedelta(minutes=2) and waits[-1] == timedelta(hours=1)
+    assert waits == sorted(waits)
 
 
 def test_what_is_withdrawn_goes_no_further(publishing):
