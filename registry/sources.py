@@ -49,6 +49,10 @@ class Sources:
         """Every source that the user may see, by name."""
         return self._select(visibility.is_visible(user_id))
 
+    def hidden(self, *, user_id: int | None = None) -> list[Source]:
+        """Those that the user may not see; an admin may know their names and remove them."""
+        return self._select(~visibility.is_visible(user_id))
+
     def private_names(self, *, user_id: int | None = None) -> frozenset[str]:
         """The private ones among those that the user may see."""
         with self._engine.connect() as connection:

@@ -14,6 +14,7 @@ from registry.views.source_access import (
     add_source,
     last_sync,
     owned_source,
+    removable_source,
     required_webhook,
     source_json,
     sponsor,
@@ -48,7 +49,7 @@ def create_source(body: models.NewSource) -> dict[str, Any]:
 @api.route("DELETE", "/sources/<path:name>", status=204, errors=(403, 404))
 def remove_source(name: str) -> None:
     """Take a source and its components out of the catalog; for its owner or an admin."""
-    services().sources.remove(owned_source(auth.required_user(), name).name)
+    services().sources.remove(removable_source(auth.required_user(), name).name)
 
 
 @api.route("GET", "/sources/<path:name>/status", result=models.SourceStatus, errors=(404,))
@@ -78,6 +79,13 @@ def list_problems(name: str) -> dict[str, Any]:
 def agree_to_head(name: str, body: models.HeldHead) -> dict[str, Any]:
     """Have a commit shown that was held back because it takes away much; for the owner."""
     services().sources.agree(owned_source(auth.required_user(), name), body.head)
+    return {}
+
+
+@api.route("POST", "/sources/<path:name>/keep", status=202, errors=(403, 404))
+def keep_what_is_shown(name: str) -> dict[str, Any]:
+    """Have what is shown stay, whatever commit was held back; for the owner."""
+    services().sources.keep(owned_source(auth.required_user(), name))
     return {}
 
 

@@ -61,6 +61,12 @@ def owned_source(user: User, name: str) -> Source:
     return source
 
 
+def removable_source(user: User, name: str) -> Source:
+    """The source, for its owner or an admin, who removes also what is hidden from admins."""
+    hidden = services().sources.hidden(user_id=user.id) if user.is_admin else ()
+    return next((each for each in hidden if each.name == name), None) or owned_source(user, name)
+
+
 def may_change(user: User, source: Source) -> bool:
     return user.is_admin or source.owner_id == user.id
 

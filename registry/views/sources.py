@@ -20,6 +20,7 @@ from registry.views.source_access import (
     may_sponsor,
     name_of,
     owned_source,
+    removable_source,
     sponsor,
     visible_source,
     webhook_of,
@@ -75,7 +76,7 @@ def sync(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/<path:name>/remove")
 def remove(name: str) -> ResponseReturnValue:
-    services().sources.remove(owned_source(auth.required_user(), name).name)
+    services().sources.remove(removable_source(auth.required_user(), name).name)
     flash(f"{name} and its components are out of the catalog. The repository is as it was.")
     return redirect(url_for("sources.index"), 303)
 
@@ -131,8 +132,15 @@ def _list(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
             for source in known.visible(user_id=user.id)]
     return render_template(
         "sources/index.html", rows=rows, wrong=wrong, given=given, has_tags="has_tags" in given,
-        github=services().repositories.host,
+        github=services().repositories.host, hidden=_hidden(user),
         is_connected=services().repositories.is_connected(user.id))
+
+
+def _hidden(user: User) -> list[dict[str, Any]]:
+    """What an admin may know of private repositories of others: that they are there."""
+    found = services().sources.hidden(user_id=user.id) if user.is_admin else []
+    return [{"name": each.name, "owner": name_of(each.owner_id), "synced_at": each.synced_at}
+            for each in found]
 
 
 def _page(source: Source, *, wrong: str = "") -> str:

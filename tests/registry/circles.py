@@ -288,8 +288,13 @@ class Circles:
                 return user, asked
 
     def may_try(self, state: State, user: str, asked: Asked) -> bool:
-        """What would change something is only tried on what the user may not see."""
-        return not asked.target or not state.sees(user, asked.target)
+        """What would change something is only tried on what the user may not see.
+
+        An admin is told the names of what is hidden, and removes it.
+        """
+        is_told = user == ADMIN and asked.endpoint in ("sources.index",
+                                                       "api_sources.remove_source")
+        return not is_told and not (asked.target and state.sees(user, asked.target))
 
     def _headers(self, web: WebHome, user: str) -> dict[str, str]:
         if not user:

@@ -63,3 +63,11 @@ def test_an_answer_that_depends_on_who_asks_is_kept_by_no_cache(circles):
     assert headers["Cache-Control"] == "private, no-store"
     assert {"Cookie", "Authorization"} <= set(headers["Vary"].split(", "))
     assert dict(circles.registry.ask(asked, {}).headers)["Cache-Control"] == "private, no-cache"
+
+
+def test_an_admin_is_told_the_names_of_what_is_hidden_and_no_more(circles):
+    circles.registry.become(State(private=frozenset(REPOSITORIES), tokens={}, grants={}))
+    page = found_by(circles, "admin", Asked(endpoint="", path="/sources")).decode()
+    assert "acme/alpha" in page and "Remove acme/alpha" in page
+    assert not any(word in page for word in REPOSITORIES.values())
+    assert b"acme/alpha" not in found_by(circles, "bob", Asked(endpoint="", path="/sources"))
