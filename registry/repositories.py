@@ -15,6 +15,15 @@ from registry.repository_name import commit_url, file_url, repository_name, repo
 from registry.sources import Source
 from registry.webhooks import EVENTS
 
+_MAY_NOT = ("GitHub does not let you make a webhook there. Your token needs `admin:repo_hook`, and "
+            "you the right to administer the repository. Or have somebody who may make it by hand, "
+            "with the address and the secret below.")
+HOOK_REFUSALS = {
+    Code.GONE: _MAY_NOT, Code.FORBIDDEN: _MAY_NOT, Code.SCOPE_MISSING: _MAY_NOT,
+    Code.REFUSED: "GitHub refused to make it. There may be a webhook with this address already, or "
+                  "GitHub cannot reach the address below from the internet.",
+}
+
 
 class Repositories:
     """One short look at GitHub each, as the user who asks; nothing is asked in the background."""
@@ -52,11 +61,17 @@ class Repositories:
         return account is not None and account.problem is None
 
     def make_webhook(self, user_id: int, source: Source, url: str, secret: Secret) -> None:
-        """Have GitHub tell `url` of what happens; raises GitHubError where the user may not."""
+        """Have GitHub tell `url` of what happens; raises GitHubError saying what else to do."""
         if source.repo_id is None:
             raise InvalidInputError(f"{source.name} is no repository on GitHub.")
-        with self._accounts.asking(user_id, is_hurried=True) as github:
-            github.create_hook(source.repo_id, url, secret, EVENTS)
+        try:
+            with self._accounts.asking(user_id, is_hurried=True) as github:
+                github.create_hook(source.repo_id, url, secret, EVENTS)
+        except GitHubError as error:
+            if error.code not in HOOK_REFUSALS:
+                raise
+            raise GitHubError(error.code, HOOK_REFUSALS[error.code], error.retry_at,
+                              detail=error.detail, link=error.link) from error
 
     def url(self, source: Source, commit: str | None = None) -> str:
         """The page of a source on GitHub, or of one commit of it."""
