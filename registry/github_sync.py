@@ -21,11 +21,11 @@ from registry.github_records import RepositoryInfo
 from registry.ledger import Ledger
 from registry.look import Looker, Sight
 from registry.redaction import redacted
-from registry.replay import Replay, Replayed
+from registry.replay import Replay
 from registry.source import Source
 from registry.sync_report import SyncReport
 from registry.upstream import Tell
-from registry.upstream_rows import UpstreamRows
+from registry.upstream_rows import GONE, MOST_PAUSE, REPLACED, UpstreamRows
 
 log = logging.getLogger(__name__)
 TELL_S = 1.0
@@ -129,14 +129,17 @@ class GitHubSync:
     def _take(self, sight: Sight) -> SyncReport:
         """Record what is new; what would take away much waits."""
         source, fetched = sight.source, sight.fetched
+        if fetched and fetched.head not in (None, source.confirmed_head) and \
+                fetched.head == source.held_head:
+            return self._hold(sight, source.held_count)
         replay = Replay(source, self._catalog.store(source.id), self._ledger)
         done = None
         if fetched and not replay.is_current(fetched):
             self._rows.tell(source.id, "record", 0, 1)
             done = replay.follow(fetched)
         if done and done.held:
-            return self._hold(sight, done)
-        self._rows.found(source, sight.head, sight.state, self._pause)
+            return self._hold(sight, done.held)
+        self._rows.found(source, sight.head, sight.state, self._pause_at(sight.state))
         self._rows.let_go(source)
         if done is None:
             self._ledger.touch(source)
@@ -147,15 +150,20 @@ class GitHubSync:
                           removed=done.written.removed if done else (),
                           problems=done.problems if done else source.problems)
 
-    def _hold(self, sight: Sight, done: Replayed) -> SyncReport:
+    def _hold(self, sight: Sight, count: int) -> SyncReport:
         assert sight.fetched and sight.fetched.head, "a head is held"
-        source, head = sight.source, sight.fetched.head
-        self._rows.hold(source, head, done.held)
-        self._rows.found(source, sight.head, sight.state, self._pause)
-        reason = (f"At the newest state {done.held} versions would be withdrawn, which is much at "
+        source = sight.source
+        self._rows.hold(source, sight.fetched.head, count)
+        self._rows.found(source, sight.head, sight.state, self._pause_at(sight.state))
+        reason = (f"At the newest state {count} versions would be withdrawn, which is much at "
                   "once. Nothing was changed; it waits until the source's owner confirms it.")
-        self._ledger.fail(source, f"{sight.problem} {reason}" if sight.problem else reason)
+        reason = f"{sight.problem} {reason}" if sight.problem else reason
+        self._ledger.fail(source, reason)
         return SyncReport(source=source.name, head=source.head, error=reason)
+
+    def _pause_at(self, state: str) -> timedelta:
+        """What is gone is asked for by REST, so more rarely."""
+        return MOST_PAUSE if state in (GONE, REPLACED) else self._pause
 
     def _failed(self, source: Source, reason: str, error: Exception) -> SyncReport:
         reason = redacted(reason)

@@ -30,7 +30,6 @@ from registry.upstream_rows import (
 )
 
 MOST_S = 600.0  # for one look, the first one at a large repository included
-PROOF_S = 240.0  # how long it counts that anybody could read a repository
 SAME_S = 600.0  # how long it counts that a name still was the repository's own
 _OF_TOKEN = (Code.TOKEN_DEAD, Code.NO_TOKEN, Code.KEY_LOST, Code.SCOPE_MISSING, Code.SSO_REQUIRED,
              Code.ORG_POLICY, Code.FORBIDDEN)
@@ -76,7 +75,6 @@ class Looker:
         self._url = url
         self._access = access
         self._rows = rows
-        self._public_until: dict[int, float] = {}
         self._same_until: dict[int, float] = {}
         self._signed: set[int] = set()  # public, but on a server that shows nothing to strangers
 
@@ -85,7 +83,7 @@ class Looker:
         """Raises UpstreamError, RemoteError and other RegistryErrors; then nothing has changed."""
         visit = _Visit(session, source, store, time.monotonic() + MOST_S, tell)
         try:
-            if source.upstream_state != OK:
+            if source.upstream_state not in (OK, EMPTY):
                 self._find(visit)
             return self._see(visit, without)
         except UpstreamError as error:
@@ -110,17 +108,18 @@ class Looker:
     def _see(self, visit: _Visit, without: Collection[str]) -> Sight:
         way, refs = self._reach_again(visit)
         if refs.head is None:
-            if visit.store.head():
+            if visit.store.head() and not self._is_same(visit.source):
                 self._find(visit)
             return visit.nothing(EMPTY, _empty(visit.source))
-        if refs.head == visit.source.head == visit.store.head() and \
-                visit.source.tag_prefix is None:
-            return visit.sight(refs, Fetched(head=refs.head))
-        if refs.head != visit.store.head() and not self._is_same(visit.source):
-            name = visit.source.location
+        is_new = not refs.head == visit.source.head == visit.store.head()
+        if (is_new and not visit.is_proved) or (
+                (is_new or not visit.is_proved) and not self._is_same(visit.source)):
+            before = visit.source
             self._find(visit)
-            if name != visit.source.location:
+            if visit.source != before:
                 way, refs = self._reach_again(visit)
+        if not is_new and visit.source.tag_prefix is None:
+            return visit.sight(refs, Fetched(head=refs.head))
         upstream = visit.upstream()
         if not upstream.bring_history(way, refs):
             self._find(visit)
@@ -147,28 +146,23 @@ class Looker:
             raise _as_upstream(error) from error
 
     def _reach(self, visit: _Visit) -> tuple[Way, Refs]:
-        """As anybody now and then, to know that it is public still; else by the sponsor's token."""
+        """A public one as anybody, which proves that it is; a private one by the sponsor's token.
+
+        The token helps out with a public one where strangers are asked to wait.
+        """
         source, token = visit.source, self._token(visit.source)
+        visit.is_proved = source.is_private
         if source.is_private or source.id in self._signed:
             if token is None:
                 raise UpstreamError(FORBIDDEN, _without_token(source))
             return visit.refs(self._url, token)
-        is_proved = self._public_until.get(source.id, 0.0) > time.monotonic()
-        if token and is_proved and source.sync_requested_at is None:
-            try:
-                return visit.refs(self._url, token)
-            except RemoteError as error:
-                if error.reason is not Reason.REFUSED:
-                    raise
         try:
             found = visit.refs(self._url, None)
         except RemoteError as error:
             if error.reason is not Reason.LATER or token is None:
                 raise
-            if not self._is_same(source):
-                self._find(visit)
             return visit.refs(self._url, token)
-        self._public_until[source.id] = time.monotonic() + PROOF_S
+        visit.is_proved = True
         return found
 
     def _token(self, source: Source) -> Secret | None:
@@ -186,8 +180,6 @@ class Looker:
         """What the repository is called and who may see it, written down before anything else."""
         source, info = visit.source, self._describe(visit.source)
         self._same_until[source.id] = time.monotonic() + SAME_S
-        if info.is_private:
-            self._public_until.pop(source.id, None)
         if (info.full_name, info.is_private) == (source.location, source.is_private):
             return
         self._rows.place(source, info.full_name, info.is_private)
@@ -231,13 +223,17 @@ class Looker:
 
 @dataclass(kw_only=False)
 class _Visit:
-    """One look while it lasts; `source` changes with what is found out about it."""
+    """One look while it lasts; `source` changes with what is found out about it.
+
+    `is_proved`: that who sees it may see it follows from how it was reached.
+    """
 
     session: requests.Session
     source: Source
     store: GitStore
     give_up_at: float
     tell: Tell
+    is_proved: bool = False
 
     def refs(self, url: str, token: Secret | None) -> tuple[Way, Refs]:
         way = self.way(url, token)

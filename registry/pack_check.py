@@ -10,6 +10,8 @@ from registry.git_wire import TooMuchError, WireError
 COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
 MAX_COMMIT_BYTES = 1 << 20
 WINDOW_BYTES = 4096
+TELL_EACH = 256
+Told = Callable[[int, int], None]
 _TRAILER_BYTES = 20
 _DELTA_HEAD_BYTES = 20  # two numbers of up to ten bytes
 
@@ -31,11 +33,13 @@ class TooLargeError(TooMuchError):
     """One object of the pack is larger than any that is taken."""
 
 
-def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits: Limits) -> int:
+def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits: Limits,
+               told: Told | None = None) -> int:
     """Hand a pack on to `write` as it comes; returns how many objects it holds.
 
-    Nothing is held but a few kilobytes, and of no object more is inflated than it says. Raises
-    WireError for what is no pack, TooMuchError or TooLargeError as soon as a limit is passed.
+    `told` hears now and then how many of how many are here. Nothing is held but a few kilobytes,
+    and of no object more is inflated than it says. Raises WireError for what is no pack,
+    TooMuchError or TooLargeError as soon as a limit is passed.
     """
     pack = _Input(chunks, write)
     head = pack.take(12)
@@ -45,7 +49,9 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     if count > limits.objects:
         raise TooMuchError(f"It has more than {limits.objects} objects.")
     total = 0
-    for _ in range(count):
+    for number in range(count):
+        if told and number % TELL_EACH == 0:
+            told(number, count)
         total += _object(pack, limits)
         if total > limits.unpacked_bytes:
             raise TooMuchError(f"It is more than {limits.unpacked_bytes >> 20} MiB unpacked.")

@@ -23,7 +23,7 @@ from registry.git_wire import (
     refs_request,
 )
 from registry.github_api import check_name
-from registry.pack_check import Limits, check_pack
+from registry.pack_check import Limits, Told, check_pack
 
 IDLE_S = 20
 CHUNK_BYTES = 1 << 16
@@ -82,11 +82,11 @@ class Remote:
             return read_refs(stream, branch, tag_prefix)
 
     def pack(self, wants: Iterable[str], haves: Iterable[str], write: Callable[[bytes], object],
-             limits: Limits, *, filter: str | None = None) -> int:
+             limits: Limits, *, filter: str | None = None, told: Told | None = None) -> int:
         """Write a checked pack of what is wanted; returns how many objects it holds."""
         request = pack_request(wants, haves, filter=filter)
         with self._answer(request, self._patience.pack_bytes) as stream:
-            return check_pack(pack_data(stream), write, limits)
+            return check_pack(pack_data(stream), write, limits, told)
 
     @contextlib.contextmanager
     def _answer(self, body: bytes, limit: int) -> Iterator[Stream]:

@@ -10,7 +10,7 @@ from registry.commits import Fetched
 from registry.config import Secret
 from registry.git_store import GitStore
 from registry.git_wire import Refs, TooMuchError, WireError
-from registry.journal import Journal
+from registry.journal import Cursor, Journal
 from registry.pack_check import Limits
 from registry.remote import Patience, Remote
 from registry.source import MAX_USED_BYTES, Source, folders
@@ -62,12 +62,18 @@ class Upstream:
         before = self._store.head()
         missing = self._store.lacks({refs.head, *refs.tags.values()})
         if missing:
-            self._tell("history", 0, 1)
             self._take(way, sorted(missing), self._store.line(MAX_HAVES), HISTORY, NO_BLOBS)
-        if before is None or before == refs.head:
-            return True
+        return before in (None, refs.head) or self._grew(before or "", refs.head)
+
+    def _grew(self, before: str, head: str) -> bool:
+        """Whether one of the commits that are new goes on from where the branch was."""
+        cursor = self._cursor()
         with self._store.reading() as files:
-            return before in {commit.id for commit in files.new_commits(refs.head, ())}
+            new = files.new_commits(head, cursor.known if cursor else ())
+        return any(before in commit.parents for commit in new)
+
+    def _cursor(self) -> Cursor | None:
+        return Journal(self._store.path).cursor(self._source.head, self._store.shallow())
 
     def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
         """Have every file here that a replay may read but those `without`; then it may begin."""
@@ -88,9 +94,8 @@ class Upstream:
 
     def _wanted(self, fetched: Fetched) -> set[str]:
         """The files that a replay may read: what new commits brought, and what new tags name."""
-        journal = Journal(self._store.path)
-        cursor = journal.cursor(self._source.head, self._store.shallow())
-        reads = [] if cursor else journal.reads()
+        cursor = self._cursor()
+        reads = [] if cursor else Journal(self._store.path).reads()
         prefixes = folders("", self._source.sub_paths)
         known = set(cursor.known if cursor else ())
         found: set[str] = set()
@@ -131,10 +136,14 @@ class Upstream:
                 f"{MAX_STORE_BYTES >> 20} MiB, in at most {MAX_EXCHANGES} requests. Move large "
                 "files out of the folders of components, or add a smaller repository.")
         with self._store.receiving() as stream:
-            way.remote(room).pack(wants, haves, stream.write, limits, filter=filter)
+            way.remote(room).pack(wants, haves, stream.write, limits, filter=filter,
+                                  told=self._told if filter else None)
         if self._store.lacks(wants):
             raise WireError(f"GitHub left out of {way.name} what it had told of. It is asked "
                             "again later.")
+
+    def _told(self, done: int, total: int) -> None:
+        self._tell("history", done, total)
 
 
 def _halves(ids: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,13 +1,17 @@
 """Sources on GitHub, followed over Git against the stand-in."""
 import hashlib
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from registry import upstream
-from registry.errors import NotFoundError
+from registry import github_sync, upstream
+from registry.errors import GoneError, NotFoundError
+from registry.git_store import GitStore
 from registry.inputs import Base
+from registry.marks import Marks
 from registry.rebuild import Fingerprints
+from registry.upstream_rows import UpstreamRows
 from tests.fakes.github.hostile import LFS_POINTER
 from tests.registry.github_market import GitHubMarket
 from tests.registry.marketplace import data
@@ -151,6 +155,7 @@ def test_what_was_in_a_deleted_repository_keeps_serving_and_is_withdrawn(market,
     assert (entry.text, entry.is_present) == (data("a"), False)
     assert market.names() == []
     assert market.catalog.store(source.id).read(entry.commit, entry.path) == data("a").encode()
+    assert source.next_sync_at - source.checked_at > timedelta(minutes=29)
 
 
 def test_another_repository_under_the_old_name_is_never_read(market, world, ann):
@@ -247,8 +252,27 @@ def test_a_repository_that_becomes_private_is_hidden_before_anything_else(market
     market.run()
     assert market.names() == ["data/a"]
     parts.is_private = True
-    market.restart()
-    assert market.run().error is None
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    hidden_at = []
+    honest = parts.git_answer
+
+    def answer(command, real):
+        hidden_at.append(market.source("ann/parts").is_private)
+        return honest(command, real)
+    parts.git_answer = answer
+    market.run()
+    assert hidden_at == [True] * 3
+    assert market.present() == ["a@1.0.0", "a@2.0.0"] and market.names() == []
+
+
+def test_what_became_private_is_hidden_also_while_strangers_are_asked_to_wait(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts, sponsor_id=market.connect(world.classic_token(ann, "repo")))
+    market.run()
+    parts.is_private = True
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    world.fault("POST", "git-upload-pack", 429, times=1)
+    market.run()
     assert market.source("ann/parts").is_private and market.names() == []
 
 
@@ -321,7 +345,8 @@ def test_a_mass_disappearance_waits_for_the_owner(market, world, ann):
     market.run()
     head = world.commit(parts, {f"data/a{n}.yaml": None for n in range(11)})
     before = market.source("ann/parts").head
-    assert "11 versions would be withdrawn" in market.report().error
+    for _ in range(2):
+        assert "11 versions would be withdrawn" in market.report().error
     source = market.source("ann/parts")
     assert (source.held_head, source.held_count, source.head) == (head, 11, before)
     assert len(market.present()) == 15
@@ -409,3 +434,68 @@ def test_a_file_that_is_too_large_for_jobs_is_told_where_it_is_wanted(market, wo
         base_of(market, "mnist").input("../files", "mnist")
     with pytest.raises(ValueError, match="kept by Git LFS"):
         base_of(market, "lfs").input("../big.bin", "lfs")
+
+
+# --- at the edges -------------------------------------------------------------------------------
+
+def test_strangers_who_are_asked_to_wait_are_helped_by_the_sponsors_token(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts, sponsor_id=market.connect(world.classic_token(ann)))
+    world.fault("POST", "git-upload-pack", 429, times=1)
+    world.seen.clear()
+    assert market.run().new == ("data/a@1.0.0",)
+    assert [each.login for each in world.exchanges()][-1] == "ann"
+
+
+def test_purged_bytes_are_never_fetched_again(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a"), "data/b.yaml": data("b")})
+    user_id = market.connect(world.classic_token(ann))
+    market.add_repository(parts)
+    market.run()
+    entry = market.catalog.get("data/a")
+    Marks(market.engine).purge(entry, reason="a secret", user_id=user_id)
+    rewritten(world, parts, {"data/a.yaml": data("a"), "data/b.yaml": data("b", "2.0.0")})
+    market.run()
+    assert market.versions("data/a") == []
+    assert not market.catalog.store(1).holds(entry.blob)
+    with pytest.raises(GoneError):
+        market.catalog.get("data/a@1.0.0")
+
+
+def test_sub_paths_and_another_branch_are_all_that_is_read(market, world, ann):
+    parts = world.create(ann, "parts", {"data/no.yaml": data("no")})
+    world.commit(parts, {"team/data/yes.yaml": data("yes"), "data/other.yaml": data("other")},
+                 branch="release")
+    market.add_repository(parts, branch="release", sub_paths=["team"])
+    assert market.run().new == ("data/yes@1.0.0",)
+    with pytest.raises(NotFoundError):
+        market.catalog.store(1).read(market.source("ann/parts").head, "data/other.yaml")
+
+
+def test_a_branch_that_is_not_there_is_told(market, world, ann):
+    market.add_repository(world.create(ann, "parts", {"x": "x"}), branch="gone")
+    assert "has no branch gone now" in market.report().error
+
+
+def test_progress_is_told_while_a_look_lasts_and_not_after_it(market, world, ann, monkeypatch):
+    told = []
+    monkeypatch.setattr(UpstreamRows, "tell", lambda rows, *facts: told.append(facts))
+    parts = world.create(ann, "parts", {f"data/a{n}.yaml": data(f"a{n}") for n in range(5)})
+    monkeypatch.setattr(github_sync, "TELL_S", 0.0)
+    market.add_repository(parts)
+    market.run()
+    assert told == [(1, "history", 0, 3), (1, "files", 0, 5), (1, "record", 0, 1)]
+    assert market.source("ann/parts").progress is None
+
+
+def test_a_store_without_all_files_is_dumped_and_restored(market, world, ann, tmp_path):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a"), "films/x.bin": "x" * 999})
+    market.add_repository(parts)
+    market.run()
+    packed = tmp_path / "pack"
+    with packed.open("wb") as file:
+        facts = market.catalog.store(1).write_pack(file.write)
+    other = GitStore(tmp_path / "other.git")
+    with packed.open("rb") as file:
+        other.take_pack(file, facts)
+    assert other.read(facts.head, "data/a.yaml") == data("a").encode()
