@@ -188,8 +188,6 @@ class Looker:
     def _describe(self, source: Source) -> RepositoryInfo:
         assert source.repo_id is not None, "a source on GitHub has the repository's number"
         user_id = source.sponsor_id if self._token(source) else None
-        if source.is_private and user_id is None:
-            raise UpstreamError(FORBIDDEN, _without_token(source))
         try:
             return self._access.repository(source.repo_id, user_id)
         except GitHubError as error:
@@ -206,7 +204,7 @@ class Looker:
 
     def _gone(self, source: Source, user_id: int | None) -> UpstreamError:
         if source.is_private:
-            return UpstreamError(FORBIDDEN, _unread(source))
+            return UpstreamError(FORBIDDEN, _unread(source) if user_id else _without_token(source))
         try:
             other = self._access.repository(source.location, user_id)
         except GitHubError:

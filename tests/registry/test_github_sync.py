@@ -296,6 +296,14 @@ def test_a_repository_that_becomes_public_is_shown(market, world, ann):
     assert not market.source("ann/parts").is_private and market.names() == ["data/a"]
 
 
+def test_a_repository_that_was_private_without_a_sponsor_is_shown_when_public(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts, is_private=True)  # as a delivery of a webhook had told
+    assert "Connect GitHub again" in market.report().error
+    assert market.report().error is None
+    assert not market.source("ann/parts").is_private and market.names() == ["data/a"]
+
+
 def test_a_sponsors_dead_token_is_told_and_nobody_elses_is_used(market, world, ann):
     token = world.classic_token(ann, "repo")
     bob = world.add_user("bob")
@@ -499,3 +507,18 @@ def test_a_store_without_all_files_is_dumped_and_restored(market, world, ann, tm
     with packed.open("rb") as file:
         other.take_pack(file, facts)
     assert other.read(facts.head, "data/a.yaml") == data("a").encode()
+
+
+def test_it_is_the_same_on_either_database(tmp_path, github, world, ann, database_url):
+    market = GitHubMarket(tmp_path / "home", github, database_url)
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a", uri="../x"), "x/y": "y",
+                                        "data/b.yaml": "broken"})
+    market.add_repository(parts)
+    market.run()
+    assert market.names() == ["data/a"]
+    assert base_of(market, "a").input("../x", "a").path == "x"
+    source = market.source("ann/parts")
+    assert (source.progress, source.failures, source.problems) == (None, 0, 1)
+    world.delete(parts)
+    assert market.report().error and market.present() == []
+    market.close()
