@@ -21,10 +21,11 @@ MINUTES = {"fresh": 5, "soft": 15, "hard": 61}
 class Circle:
     """A registry without sync: users who connected GitHub, and rows of sources."""
 
-    def __init__(self, home, github):
+    def __init__(self, home, github, database_url=""):
         self.github, self.world = github, github.world
-        settings = Settings.from_environ({"PAISHARE_HOME": str(home),
-                                          "PAISHARE_GITHUB_URL": github.url})
+        settings = Settings.from_environ({
+            "PAISHARE_HOME": str(home), "PAISHARE_GITHUB_URL": github.url,
+            "PAISHARE_DATABASE_URL": database_url})
         home.mkdir()
         self.engine = db.create_engine(settings.database_url)
         db.upgrade(self.engine)
@@ -128,6 +129,22 @@ def test_the_index_is_asked_with_the_same_rule(circle, hidden):
     audiences = Audiences(circle.engine)
     assert audiences.of(ann) == {"public", "source 1"}
     assert audiences.of(None) == audiences.of(ann + 1) == {"public"}
+
+
+def test_both_databases_know_the_rule(github, tmp_path, database_url):
+    circle = Circle(tmp_path / "home", github, database_url)
+    hidden = circle.world.create(circle.person("ann"), "hidden", is_private=True)
+    circle.index(hidden)
+    ann, _ = circle.connect("ann"), circle.connect("bob")
+    circle.work()
+    assert (circle.seen("ann"), circle.seen("bob"), circle.seen(None)) == (
+        {"ann/hidden"}, set(), set())
+    circle.passes(MINUTES["hard"])
+    assert (circle.seen("ann"), circle.access.expired(ann)) == (set(), 1)
+    circle.access.want(ann)
+    circle.work()
+    assert circle.seen("ann") == {"ann/hidden"}
+    circle.engine.dispose()
 
 
 def test_an_admin_sees_no_more_than_others(circle, hidden):
