@@ -30,12 +30,13 @@ PATH = "script/tidy.yaml"
 class Desk:
     """Bob, who publishes into Ann's repository; `now` is the clock of the stand-in."""
 
-    def __init__(self, github, folder):
+    def __init__(self, github, folder, database_url=""):
         self.github, self.world = github, github.world
         self.ann, self.bob = self.world.add_user("ann"), self.world.add_user("bob")
         self.upstream = self.world.create(self.ann, "components", {PATH: OLD, "README.md": "# A\n"})
         self.settings = Settings.from_environ({
-            "PAISHARE_HOME": str(folder), "PAISHARE_GITHUB_URL": github.url})
+            "PAISHARE_HOME": str(folder), "PAISHARE_GITHUB_URL": github.url,
+            "PAISHARE_DATABASE_URL": database_url})
         folder.mkdir(exist_ok=True)
         self.engine = db.create_engine(self.settings.database_url)
         db.upgrade(self.engine)

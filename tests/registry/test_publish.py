@@ -462,18 +462,20 @@ def test_a_deleted_fork_does_not_trouble_what_was_merged(publishing):
     assert publishing.watch(done).state == MERGED
 
 
-def test_what_the_sync_found_is_published(publishing):
-    publishing.add_source()
-    done = publishing.published()
-    assert publishing.again(done).state == OPEN
-    merge(publishing)
-    seen = publishing.watch(done)
-    assert seen.state == MERGED
-    publishing.sync()
-    publishing.publisher.due(publishing.now())
-    found = publishing.again(done)
+def test_what_the_sync_found_is_published(github, tmp_path, database_url):
+    desk = Desk(github, tmp_path / "home", database_url)
+    desk.connect()
+    desk.add_source()
+    done = desk.published()
+    assert desk.again(done).state == OPEN
+    merge(desk)
+    assert desk.watch(done).state == MERGED
+    desk.sync()
+    desk.publisher.due(desk.now())
+    found = desk.again(done)
     assert (found.state, found.next_at) == (PUBLISHED, None)
-    assert publishing.drafts.found(found).version == "1.1.0"
+    assert desk.drafts.found(found).version == "1.1.0"
+    desk.close()
 
 
 def test_who_may_not_read_the_repository_any_more_learns_nothing_of_it(publishing):
