@@ -71,10 +71,15 @@ class GitHubSync:
         return bool(looked)
 
     def _start(self, source: Source) -> None:
-        if source.id not in self.running:
-            store = self._catalog.store(source.id)
+        if source.id in self.running:
+            return
+        store = self._catalog.store(source.id)
+        try:
             store.make()  # here, where nobody clears away what is half made
             Replay(source, store, self._ledger).forget()
+        except (RegistryError, OSError) as error:
+            self._failed(source, str(error), error)
+        else:
             self._fetches.start(source, self._look)
 
     def _look(self, session: requests.Session, source: Source) -> Sight:

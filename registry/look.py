@@ -30,6 +30,7 @@ from registry.upstream_rows import (
 )
 
 MOST_S = 600.0  # for one look, the first one at a large repository included
+REFS_S = 60.0  # of that, for where the branch is
 SAME_S = 600.0  # how long it counts that a name still was the repository's own
 _OF_TOKEN = (Code.TOKEN_DEAD, Code.NO_TOKEN, Code.KEY_LOST, Code.SCOPE_MISSING, Code.SSO_REQUIRED,
              Code.ORG_POLICY, Code.FORBIDDEN)
@@ -219,7 +220,7 @@ class Looker:
             "it anew."))
 
 
-@dataclass(kw_only=False)
+@dataclass
 class _Visit:
     """One look while it lasts; `source` changes with what is found out about it.
 
@@ -235,7 +236,8 @@ class _Visit:
 
     def refs(self, url: str, token: Secret | None) -> tuple[Way, Refs]:
         way = self.way(url, token)
-        return way, self.upstream().refs(way)
+        soon = min(self.give_up_at, time.monotonic() + REFS_S)
+        return way, self.upstream().refs(replace(way, give_up_at=soon))
 
     def way(self, url: str, token: Secret | None) -> Way:
         return Way(session=self.session, url=url, name=self.source.location, token=token,
