@@ -16,7 +16,7 @@ from registry.dialects import component_text, form_values
 from registry.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from registry.jobs_v1 import check_v1, converted_v1
 from registry.views import auth, submissions
-from registry.views.job_access import job_of
+from registry.views.job_access import job_of, shown_jobs
 from registry.views.openpai_account import open_to_other_pages
 from registry.views.services import services
 
@@ -39,7 +39,7 @@ def list_jobs(username: str = "") -> ResponseReturnValue:
     if not user.is_admin and wanted != user.name:
         raise ForbiddenError(f"User {user.name} is not allowed to list the jobs of {wanted}.")
     page = services().runner.jobs(user=wanted or None, limit=LISTED)
-    return jsonify([shapes.list_item(job) for job in page["jobs"]])
+    return jsonify([shapes.list_item(job) for job in shown_jobs(user, page["jobs"])])
 
 
 @blueprint.post("/jobs")

@@ -42,6 +42,8 @@ def test_an_admin_sees_that_it_is_there_and_stops_it(web, job):
     assert (listed["name"], listed["user"], listed["id"]) == ("(private)", "ann", job)
     page = web.browser("admin").get("/jobs?all=1").text
     assert job in page and "hello" not in page
+    other = web.app.test_client().get("/api/v1/jobs", headers=admin.headers)
+    assert other.status_code == 200 and "hello" not in other.text
     stopped = admin.post(f"/jobs/{job}/stop")
     assert stopped.status_code == 202 and "hello" not in stopped.text
 
