@@ -69,6 +69,7 @@ class _Task:
     has_started: bool = False
     is_followed: bool = False
     is_final: bool = False
+    is_interrupted: bool = False
 
     @property
     def key(self) -> tuple[str, int]:
@@ -297,7 +298,11 @@ class Attempt:
                     driver.wait(task.container, ENGINE_RETRY_S)
                     found = driver.find(task.container)
                 is_whole = stream is not None or not is_new
-                if found is None or (found.status in ("exited", "dead") and is_whole):
+                if found is None:
+                    return None
+                if found.status in ("exited", "dead") and is_whole:
+                    task.is_interrupted = (self._decision is None and not found.oom_killed
+                                           and driver.is_ended_from_outside(found))
                     return found
             except EngineError as error:
                 log.warning("following %s: %s", task.name, error)
@@ -308,6 +313,10 @@ class Attempt:
     def _record(self, task: _Task, found: Container | None) -> None:
         if found is None:
             self._finish(task, states.FAILED, None, "the container was removed from outside", False)
+            return
+        if task.is_interrupted and self._decision is None:
+            self._finish(task, states.FAILED, None, "Docker was restarted, or somebody stopped the "
+                         f"container from outside (exit code {found.exit_code})", False)
             return
         ended = states.SUCCEEDED if found.exit_code == 0 else states.FAILED
         if self._decision is not None:

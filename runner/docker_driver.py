@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import re
+import signal
 import struct
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
@@ -23,6 +26,7 @@ LOG_CONFIG = types.LogConfig(type="local", config={
 LABEL = "paishare.runner"
 BUNDLED = "localhost/paishare/"  # images that no registry has
 BUILD_IT = "The operator of this machine builds it once: python -m runner build-image"
+KILLED_CODES = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
 PASSING_FAULTS = re.compile("timeout|toomanyrequests", re.IGNORECASE)
 
 
@@ -70,6 +74,7 @@ class Container:
     oom_killed: bool
     error: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    started_at: str = ""
 
 
 @contextmanager
@@ -196,7 +201,26 @@ class DockerDriver:
         state = found["State"]
         return Container(id=found["Id"], name=found["Name"].lstrip("/"), status=state["Status"],
                          exit_code=state["ExitCode"], oom_killed=state["OOMKilled"],
-                         error=state.get("Error", ""), labels=found["Config"]["Labels"] or {})
+                         error=state.get("Error", ""), labels=found["Config"]["Labels"] or {},
+                         started_at=state["StartedAt"])
+
+    def is_ended_from_outside(self, container: Container) -> bool:
+        """Whether somebody but the container's own processes ended it: a person or Docker itself.
+
+        Docker remembers a kill until it is restarted. A restart that kept no container alive is
+        told by its own network, which it makes anew each time.
+        """
+        with _translated("Asking how the container ended"):
+            began = datetime.fromisoformat(container.started_at)
+            kills = self._api.events(
+                since=int(began.timestamp()), until=int(time.time()) + 1, decode=True,
+                filters={"container": container.id, "event": "kill", "type": "container"})
+            if next(iter(kills), None) is not None:
+                return True
+            if container.exit_code not in KILLED_CODES or self._api.info()["LiveRestoreEnabled"]:
+                return False
+            networks = self._api.networks(names=["bridge"])
+        return any(datetime.fromisoformat(each["Created"]) > began for each in networks)
 
     def pid(self, container: str) -> int | None:
         """The first process of a running container as this machine numbers it; else None."""

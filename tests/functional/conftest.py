@@ -14,12 +14,12 @@ def busybox_image():
     client = docker.from_env()
     if not client.images.list(IMAGE):
         client.api.import_image_from_data(
-            _packed_busybox(), repository=IMAGE.rpartition(":")[0], tag=IMAGE.rpartition(":")[2])
+            packed_busybox(), repository=IMAGE.rpartition(":")[0], tag=IMAGE.rpartition(":")[2])
     client.close()
     return IMAGE
 
 
-def _packed_busybox():
+def packed_busybox():
     busybox = shutil.which("busybox")
     assert busybox, "busybox is missing: tools/setup.sh image-tools installs busybox-static"
     packed = io.BytesIO()
