@@ -13,6 +13,7 @@ from registry.outbox import IS_DEPRECATED, IS_YANKED, hits_of
 from registry.query import All
 from registry.query import Any as AnyOf
 from registry.query import Clause, Filter, Not, Phrase, Words
+from registry.query_fields import is_range
 from registry.tokens import query_words
 
 Condition = sa.ColumnElement[bool]
@@ -97,10 +98,10 @@ def _filter(wanted: Filter) -> Condition:
     if field in exact:
         return sa.func.lower(exact[field]) == value.lower()
     within = {"by": versions.c.contributor, "name": versions.c.name, "version": versions.c.version}
+    if field in ("gpu", "versions") or field == "version" and is_range(value):
+        return sa.true()
     if field in within:
         return within[field].icontains(value, autoescape=True)
-    if field in ("gpu", "versions"):
-        return sa.true()
     return IS_DEPRECATED if field == "is" else _has(value.rpartition("/")[2])
 
 

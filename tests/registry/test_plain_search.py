@@ -33,7 +33,8 @@ def market(tmp_path, origin):
     ("-letters type:data", ["data/digits"]),
     ("torch OR letters", ["data/other", "dockerimage/torch"]),
     ("type:dockerimage", ["dockerimage/torch"]), ("source:elsewhere", []), ("_", []),
-    ("updated:>2999-01-01", []), ("is:deprecated", []), ("name:dig gpu:<=4", ["data/digits"])])
+    ("updated:>2999-01-01", []), ("is:deprecated", []), ("name:dig gpu:<=4", ["data/digits"]),
+    ("name:dig version:^1", ["data/digits"])])
 def test_without_an_index_the_catalogue_answers(market, query, found):
     shutil.rmtree(market.home / "search")
     page = market.index.search(query)
