@@ -198,11 +198,10 @@ class GitHubAccounts:
 
     def _reseal(self, row: Any, keys: Keys) -> bool:
         try:
-            token = keys.open(_sealed(row), user_id=row.user_id)
+            content = keys.open(_sealed(row), user_id=row.user_id)
         except UnreadableError:
-            self._bury(Code.KEY_LOST, github_tokens.c.user_id == row.user_id)
-            return False
-        sealed = keys.seal(token, user_id=row.user_id)
+            return False  # perhaps the key is only not here: whoever uses the token finds out
+        sealed = keys.seal(content, user_id=row.user_id)
         self._update(row.user_id, github_tokens.c.sealed == row.sealed, sealed=sealed.data,
                      key_id=sealed.key_id)
         return True
@@ -212,16 +211,18 @@ class GitHubAccounts:
     def _held(self, user_id: int) -> _Held | None:
         with self._keys.reading() as keys:
             row = self._row(user_id)
-            if row is None or row.problem:
+            if row is None or row.problem not in (None, Code.KEY_LOST):
                 return None
             if row.expires_at is not None and row.expires_at <= self._now():
                 self._bury(Code.TOKEN_DEAD, *_same(row))
                 return None
             try:
-                token = keys.open(_sealed(row), user_id=user_id)
+                token = self._opened(row, keys)
             except UnreadableError:
                 self._bury(Code.KEY_LOST, *_same(row))
                 return None
+            if row.problem:
+                self._update(user_id, *_same(row), problem=None)
         return _Held(token=token, verified_at=row.verified_at)
 
     def _note(self, user_id: int, held: _Held, error: GitHubError | None) -> None:
@@ -234,18 +235,20 @@ class GitHubAccounts:
             self._update(user_id, limited_until=error.retry_at)
 
     def _bury(self, code: Code, *conditions: sa.ColumnElement[bool]) -> None:
-        """A token that was replaced meanwhile is left alone."""
+        """A token that was replaced meanwhile is left alone; a lost key may come back."""
+        text = {} if code is Code.KEY_LOST else {"sealed": b""}
         with self._engine.begin() as connection:
             buried = connection.scalars(sa.select(github_tokens.c.user_id).where(
                 *conditions).with_for_update()).all()
             if buried:
                 connection.execute(github_tokens.update().where(*conditions).values(
-                    sealed=b"", problem=code.value))
+                    problem=code.value, **text))
                 connection.execute(repo_access.delete().where(
                     repo_access.c.user_id.in_(buried)))
 
     def _keep(self, user_id: int, token: Secret, identity: Identity, keys: Keys) -> None:
-        sealed, now = keys.seal(token, user_id=user_id), self._now()
+        content = Secret(f"{self._settings.github_api_url} {token.reveal()}")
+        sealed, now = keys.seal(content, user_id=user_id), self._now()
         values: dict[str, Any] = {
             "sealed": sealed.data, "key_id": sealed.key_id, "login": identity.login,
             "github_id": identity.id, "kind": identity.kind,
@@ -259,6 +262,13 @@ class GitHubAccounts:
                 github_tokens.c.user_id == user_id).values(values)).rowcount
             if not changed:
                 connection.execute(github_tokens.insert().values(user_id=user_id, **values))
+
+    def _opened(self, row: Any, keys: Keys) -> Secret:
+        """A token is for the one GitHub server that said whose it is, and goes to no other."""
+        server, _, token = keys.open(_sealed(row), user_id=row.user_id).reveal().partition(" ")
+        if server != self._settings.github_api_url:
+            raise UnreadableError(f"This token is for {server}.")
+        return Secret(token)
 
     def _row(self, user_id: int) -> Any:
         with self._engine.connect() as connection:

@@ -59,8 +59,8 @@ SENTENCES = {
     Code.NO_TOKEN:
         "You have not connected GitHub. Paste a token on the page Settings, under GitHub access.",
     Code.KEY_LOST:
-        "The key that sealed your token is not on this server any more. Paste a token on the page "
-        "Settings, under GitHub access.",
+        "Your token cannot be opened any more: the key that sealed it is gone, or this server uses "
+        "another GitHub now. Paste a token on the page Settings, under GitHub access.",
     Code.TOKEN_DEAD:
         "GitHub does not accept your token any more: it was revoked, or it ended. Make a new one "
         "and paste it on the page Settings, under GitHub access.",
@@ -208,12 +208,16 @@ def retry_at_of(refusal: Refusal) -> datetime:
     """When to ask again: as GitHub says, but never later than in an hour."""
     wait = SECONDARY_WAIT
     after, reset = refusal.headers.get("retry-after"), refusal.headers.get("x-ratelimit-reset")
-    if after is not None and after.isdigit():
-        wait = timedelta(seconds=int(after[:9]))
-    elif refusal.headers.get("x-ratelimit-remaining") == "0" and (reset or "").isdigit():
+    if _is_number(after):
+        wait = timedelta(seconds=int(str(after)[:9]))
+    elif refusal.headers.get("x-ratelimit-remaining") == "0" and _is_number(reset):
         moment = datetime.fromtimestamp(int(str(reset)[:10]), UTC).replace(tzinfo=None)
         wait = moment - refusal.now + timedelta(seconds=1)
     return refusal.now + min(max(wait, timedelta(seconds=1)), MAX_WAIT)
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdigit()
 
 
 def scopes_of(headers: Mapping[str, str]) -> frozenset[str] | None:

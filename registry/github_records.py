@@ -109,7 +109,7 @@ def identity(body: Mapping[str, Any], headers: Mapping[str, str], token: str) ->
     """Of the answer to `GET /user`."""
     scopes = scopes_of(headers)
     return Identity(
-        login=body["login"], id=body["id"], kind=kind_of(token, scopes is not None),
+        login=str(body["login"]), id=int(body["id"]), kind=kind_of(token, scopes is not None),
         scopes=None if scopes is None else tuple(sorted(scopes)),
         expires_at=expiry(headers.get("github-authentication-token-expiration")))
 
@@ -128,9 +128,9 @@ def expiry(text: str | None) -> datetime | None:
         return None
     try:
         found = datetime.strptime(text.replace("UTC", "+0000").strip(), "%Y-%m-%d %H:%M:%S %z")
-    except ValueError:
+        return found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return None
-    return found.astimezone(UTC).replace(tzinfo=None)
 
 
 def repository(body: Mapping[str, Any], headers: Mapping[str, str] | None = None

@@ -58,7 +58,8 @@ class Connection:
         self.sent += 1
         with self._session.request(
                 verb, self._origin + path, data=body.encode() if body else None, headers=headers,
-                timeout=self._timeout_s, allow_redirects=False, stream=True) as response:
+                timeout=(self._timeout_s / 2, self._timeout_s / 2), allow_redirects=False,
+                stream=True) as response:
             self.sent += len(response.raw.retries.history) if response.raw.retries else 0
             if response.status_code == 202 and verb in ("GET", "HEAD"):
                 raise SlowError("202")  # PyGithub would ask again for ever

@@ -58,8 +58,8 @@ class Keys:
             text = AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:],
                                        _bound_to(user_id))
         except (InvalidTag, ValueError) as error:
-            raise UnreadableError("This GitHub token cannot be opened any more: the key that "
-                                  "sealed it is not on this server.") from error
+            raise UnreadableError("This GitHub token cannot be opened: the key that sealed it "
+                                  "is not here, or it is not what it says.") from error
         return Secret(text.decode())
 
     def with_new(self) -> Keys:

@@ -34,5 +34,6 @@ def rotate_keys(is_json: bool) -> None:
         "Now take the old keys out of PAISHARE_SEALING_KEY." if settings.sealing_keys else
         "The old key is deleted; a copy of the database from before can no longer be used."))
     if done.unreadable:
-        terminal.say(f"{done.unreadable} tokens could not be opened, because their key is gone. "
-                     "Their users see that they must connect GitHub again.", "yellow")
+        terminal.say(f"{done.unreadable} tokens could not be opened and stay as they are: their "
+                     "key is not here. Is PAISHARE_SEALING_KEY set here as it is for the server? "
+                     "If the key is lost, their users must connect GitHub again.", "yellow")

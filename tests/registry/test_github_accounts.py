@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -143,6 +144,14 @@ def test_nobody_gets_the_token_of_another(github, accounts, engine, user, ann):
     assert accounts.token_of(user) is not None
 
 
+def test_a_token_goes_to_no_other_server_than_the_one_that_it_was_made_on(
+        github, accounts, engine, connected, settings):
+    other = replace(settings, github_url="http://127.0.0.1:9", github_api_url="http://127.0.0.1:9")
+    assert GitHubAccounts(engine, other).token_of(connected) is None
+    assert accounts.of(connected).problem is Code.KEY_LOST
+    assert accounts.token_of(connected) is not None
+
+
 def test_the_last_use_is_kept(github, accounts, user, ann):
     accounts.connect(user, Secret(github.world.classic_token(ann, "repo").value))
     github.world.advance(minutes=5)
@@ -235,6 +244,23 @@ def test_a_token_whose_key_is_lost_asks_to_connect_again(accounts, connected, se
     assert accounts.of(connected).problem is Code.KEY_LOST
     accounts.connect(connected, Secret(github.world.classic_token(ann, "repo").value))
     assert accounts.of(connected).problem is None
+
+
+def test_a_key_that_comes_back_opens_again_also_after_a_rotation_without_it(
+        accounts, connected, settings):
+    token, path = accounts.token_of(connected), settings.home / "sealing.key"
+    path.rename(settings.home / "kept")
+    assert accounts.token_of(connected) is None and accounts.rotate_keys().unreadable == 1
+    path.unlink()
+    (settings.home / "kept").rename(path)
+    assert accounts.token_of(connected) == token and accounts.of(connected).problem is None
+
+
+def test_a_rotation_needs_no_setting_of_the_server(accounts, connected, engine, settings):
+    token = accounts.token_of(connected)
+    other = replace(settings, github_url="https://github.com", github_api_url="https://x.org")
+    assert GitHubAccounts(engine, other).rotate_keys().resealed == 1
+    assert accounts.token_of(connected) == token
 
 
 KILLED = """

@@ -1,12 +1,15 @@
 """Each way in which GitHub refuses becomes one code, and a sentence that says what to do."""
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from registry import github_api
 from registry.config import Secret, Settings
 from registry.github_api import GitHubApi
-from registry.github_errors import SENTENCES, Code, GitHubError
+from registry.github_errors import SENTENCES, Action, Code, GitHubError, Refusal, error_of
 from registry.github_records import Author
 from tests.fakes.github.limits import SECONDARY
 
@@ -261,3 +264,24 @@ def test_githubs_words_are_cleaned_of_the_token(situation):
 @pytest.mark.parametrize("code", Code)
 def test_every_code_has_a_sentence_and_fits_its_column(code):
     assert SENTENCES[code] and len(code) <= 32
+
+
+HEADERS = st.dictionaries(
+    st.sampled_from(["retry-after", "x-ratelimit-reset", "x-ratelimit-remaining", "x-github-sso",
+                     "x-oauth-scopes"]), st.text(max_size=20) | st.integers().map(str))
+BODIES = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(
+        st.sampled_from(["message", "errors", "code"]), inner), max_leaves=6)
+
+
+@given(st.integers(300, 599), HEADERS, BODIES, st.sampled_from(Action))
+@hypothesis.settings(deadline=None, max_examples=300)
+def test_whatever_github_answers_is_one_error_that_waits_at_most_an_hour(
+        status, headers, body, action):
+    now = datetime(2026, 7, 1)
+    error = error_of(Refusal(status=status, headers=headers, body=body, action=action, now=now,
+                             url="https://github.com"))
+    assert error.code in Code and error.message and "{" not in SENTENCES[error.code].format(
+        url="", when="", link="")
+    assert error.retry_at is None or now < error.retry_at <= now + timedelta(hours=1)
