@@ -1,5 +1,6 @@
 """The queue on a real runner: declared GPUs, virtual clusters, time limits, pause."""
 import json
+import socket
 
 import pytest
 
@@ -152,3 +153,23 @@ def test_a_thousand_waiting_jobs_are_there_after_a_start_and_run_in_their_order(
         wait_for(lambda: runner.get("/queue")["running"] == 0, "nothing runs")
     finally:
         runner.close()
+
+
+def test_a_port_that_another_program_has_costs_an_attempt_that_is_not_counted(queue):
+    with socket.socket(socket.AF_INET6) as other:  # which the runner's own look does not find
+        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            other.bind(("::", 0))
+            other.listen()
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        port = other.getsockname()[1]
+        id_ = queue.submit(job(ports=[{"label": "web", "begin_at": port, "count": 1}]))
+        wait_for(lambda: queue.job(id_)["attempts"][1:] or queue.job(id_)["state"] == "SUCCEEDED",
+                 "another attempt follows", timeout_s=60)
+    ended = queue.wait(id_)
+    assert (ended["state"], ended["retries"]) == ("SUCCEEDED", 0)
+    causes = [attempt["cause"] for attempt in ended["attempts"]]
+    if len(causes) == 1:
+        pytest.skip("Docker publishes no ports for IPv6 here")
+    assert set(causes[:-1]) == {"port"} and causes[-1] == ""
