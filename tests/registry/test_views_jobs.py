@@ -22,6 +22,15 @@ def test_a_waiting_job_tells_what_it_waits_for(ann):
     assert "epochs 3" in page and "The job has arrived." in page
 
 
+def test_a_waiting_job_tells_its_place_and_when_it_may_start(web, ann):
+    web.runner.jobs[JOB] |= {"position": 3, "expected_start": "2999-01-01T00:00:00Z",
+                             "virtual_cluster": "vision"}
+    web.runner.jobs[JOB]["spec"] |= {"time_limit_s": 5400, "priority": 2, "gpu_type": "A100"}
+    page = text_of(ann.get(f"/jobs/{JOB}"))
+    assert "Place 3 in the queue; expected to start in " in page
+    assert "Virtual cluster vision Priority 2 Time limit 90 min Type of GPU A100" in page
+
+
 def test_a_running_job_shows_tasks_with_address_ports_and_log(web, ann):
     web.runner.start(JOB)
     web.runner.write(JOB, "epoch 1\n")
