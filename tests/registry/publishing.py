@@ -1,5 +1,8 @@
 """A registry's part that publishes, with a virtual clock, before the stand-in for GitHub."""
+import shutil
 import threading
+
+import pytest
 
 from registry import db
 from registry.accounts import Accounts
@@ -27,20 +30,40 @@ NEW = OLD.replace("1.0.0", "1.1.0").replace("tidy.py", "tidier.py")
 PATH = "script/tidy.yaml"
 
 
+def make_home(settings):
+    """A home with an empty database that knows Bob."""
+    settings.home.mkdir()
+    engine = db.create_engine(settings.database_url)
+    db.upgrade(engine)
+    Accounts(engine).create_user("bob", "correct horse")
+    engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def desk_home(tmp_path_factory):
+    """Made once, and copied for each test."""
+    home = tmp_path_factory.mktemp("desk") / "home"
+    make_home(Settings.from_environ({"PAISHARE_HOME": str(home)}))
+    return home
+
+
 class Desk:
     """Bob, who publishes into Ann's repository; `now` is the clock of the stand-in."""
 
-    def __init__(self, github, folder, database_url=""):
+    def __init__(self, github, folder, *, template=None, database_url=""):
+        """`template` is a home with Bob in its database, of which this one is a copy."""
         self.github, self.world = github, github.world
         self.ann, self.bob = self.world.add_user("ann"), self.world.add_user("bob")
         self.upstream = self.world.create(self.ann, "components", {PATH: OLD, "README.md": "# A\n"})
         self.settings = Settings.from_environ({
             "PAISHARE_HOME": str(folder), "PAISHARE_GITHUB_URL": github.url,
             "PAISHARE_DATABASE_URL": database_url})
-        folder.mkdir(exist_ok=True)
+        if template:
+            shutil.copytree(template, folder)
+        else:
+            make_home(self.settings)
         self.engine = db.create_engine(self.settings.database_url)
-        db.upgrade(self.engine)
-        self.user = Accounts(self.engine).create_user("bob", "correct horse")
+        self.user = Accounts(self.engine).user_named("bob")
         self.accounts = GitHubAccounts(self.engine, self.settings, now=self.now)
         self.publications = Publications(self.engine, self.now)
         self.catalog, self.sources = (Catalog(self.engine, self.settings.git_dir),

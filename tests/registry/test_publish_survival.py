@@ -10,7 +10,7 @@ from registry.github_api import GitHubApi
 from registry.publication import OPEN, WORKING
 from registry.server import GITHUB
 from tests.functional.runner_process import wait_for
-from tests.registry.publishing import NEW, PATH, Desk
+from tests.registry.publishing import NEW, PATH, Desk, desk_home  # noqa: F401
 
 
 class CutError(BaseException):
@@ -18,8 +18,8 @@ class CutError(BaseException):
 
 
 @pytest.fixture
-def desk(github, tmp_path):
-    desk = Desk(github, tmp_path / "home")
+def desk(github, tmp_path, desk_home):  # noqa: F811
+    desk = Desk(github, tmp_path / "home", template=desk_home)
     desk.connect()
     yield desk
     desk.close()
