@@ -166,9 +166,7 @@ class GitHubAccounts:
         if row.last_used_at is None or row.last_used_at < now - USED_AGAIN_AFTER:
             changes["last_used_at"] = now
         if is_background:
-            used = _used(row, now)
-            changes |= {"background_used": used + api.requests,
-                        "background_since": row.background_since if used else now}
+            changes |= _counted(api.requests, now)
         if api.remaining is not None and api.remaining < KEPT_FOR_PEOPLE and api.resets_at:
             changes["limited_until"] = min(api.resets_at, now + HOUR)
         if changes:
@@ -312,6 +310,15 @@ def _sealed(row: Any) -> Sealed:
 
 def _same(row: Any) -> tuple[sa.ColumnElement[bool], ...]:
     return (github_tokens.c.user_id == row.user_id, github_tokens.c.verified_at == row.verified_at)
+
+
+def _counted(requests: int, now: datetime) -> dict[str, Any]:
+    """Added up by the database: sync and github count for one user at the same time."""
+    is_running = github_tokens.c.background_since > now - HOUR
+    return {
+        "background_used": sa.case(
+            (is_running, github_tokens.c.background_used + requests), else_=requests),
+        "background_since": sa.case((is_running, github_tokens.c.background_since), else_=now)}
 
 
 def _used(row: Any, now: datetime) -> int:

@@ -56,6 +56,12 @@ def test_pages_and_the_bundled_marketplace_are_found():
     ("PAISHARE_RUNNER_URL", "unix:relative"), ("PAISHARE_RUNNER_URL", "http://runner:1"),
     ("PAISHARE_DATABASE_URL", "mysql://x"), ("PAISHARE_DATABASE_URL", "sqlite:///registry.db"),
     ("PAISHARE_DATABASE_URL", "sqlite:///:memory:"),
+    ("PAISHARE_GITHUB_URL", "http://github.example.org"), ("PAISHARE_GITHUB_URL", "github.com"),
+    ("PAISHARE_GITHUB_URL", "https://x:y@github.com"), ("PAISHARE_GITHUB_URL", "ftp://127.0.0.1"),
+    ("PAISHARE_GITHUB_URL", "https://github.com/org"), ("PAISHARE_GITHUB_URL", "https://"),
+    ("PAISHARE_GITHUB_URL", "http://127.0.0.1.evil.org"), ("PAISHARE_GITHUB_URL", "https://[::1"),
+    ("PAISHARE_GITHUB_API_URL", "http://10.0.0.1/api/v3"),
+    ("PAISHARE_GITHUB_API_URL", "https://x.org/?a=b"), ("PAISHARE_SEALING_KEY", "secret"),
 ])
 def test_a_wrong_value_is_refused_with_its_variable(name, value):
     with pytest.raises(RegistryError, match="PAISHARE_RUNNER_TOKEN" if "runner:1" in value
@@ -95,3 +101,14 @@ def test_the_guide_lists_every_variable():
     read = set(re.findall(r'environ\.get\("([A-Z_]+)"', (root / "registry/config.py").read_text()))
     guide = (root / "docs" / "settings.md").read_text()
     assert read and all(f"| `{name}` |" in guide for name in read)
+
+
+@pytest.mark.parametrize("environ, api", [
+    ({}, "https://api.github.com"),
+    ({"PAISHARE_GITHUB_URL": "https://github.com/"}, "https://api.github.com"),
+    ({"PAISHARE_GITHUB_URL": "https://ghe.example.org"}, "https://ghe.example.org/api/v3"),
+    ({"PAISHARE_GITHUB_URL": "http://127.0.0.1:5000"}, "http://127.0.0.1:5000/api/v3"),
+    ({"PAISHARE_GITHUB_URL": "https://acme.ghe.com",
+      "PAISHARE_GITHUB_API_URL": "https://api.acme.ghe.com"}, "https://api.acme.ghe.com")])
+def test_the_api_of_a_github_server_is_found_by_itself(environ, api):
+    assert settings(**environ).github_api_url == api
