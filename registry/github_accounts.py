@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from registry.config import Secret, Settings
 from registry.db import github_tokens, repo_access
 from registry.errors import InvalidInputError, Problem
-from registry.github_api import GitHubApi
+from registry.github_api import GitHubApi, check_python
 from registry.github_errors import Code, GitHubError, made
 from registry.github_records import Identity
 from registry.sealing import Keys, KeyStore, Sealed, UnreadableError
@@ -69,6 +69,7 @@ class GitHubAccounts:
 
     def __init__(self, engine: sa.Engine, settings: Settings,
                  now: Callable[[], datetime] | None = None) -> None:
+        check_python()
         self._engine, self._settings = engine, settings
         self._keys = KeyStore(settings)
         self._now = now or _utc_now

@@ -41,6 +41,14 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 _BY_ID = re.compile(r"/repositories/([0-9]{1,18})$")
 
 
+def check_python() -> None:
+    """Raises RegistryError where Python leaves out `assert`, with which PyGithub checks hosts."""
+    if not __debug__:
+        raise RegistryError("PAIShare does not run under `python -O`: checks that keep tokens of "
+                            "GitHub safe are left out there. Start it without -O and without "
+                            "PYTHONOPTIMIZE.")
+
+
 def check_name(name: str) -> str:
     """`owner/name` as it may be sent; raises InvalidInputError for anything else."""
     if not _NAME.fullmatch(name):
@@ -67,10 +75,7 @@ class GitHubApi:
 
     def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
                  now: Callable[[], datetime] | None = None) -> None:
-        if not __debug__:
-            raise RegistryError("PAIShare does not speak to GitHub under `python -O`: checks that "
-                                "keep tokens safe are left out there. Start it without -O and "
-                                "without PYTHONOPTIMIZE.")
+        check_python()
         logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
         self.met: GitHubError | None = None
         self._url, self._token, self._now = settings.github_url, token, now or _utc_now

@@ -1,4 +1,5 @@
 """The gateway to GitHub, against the stand-in: what it asks, what it takes, where it never goes."""
+import os
 import subprocess
 import sys
 import threading
@@ -355,9 +356,12 @@ def test_an_answer_that_is_being_prepared_is_not_waited_for(hostile):
     assert len(server.seen) == 1
 
 
-def test_without_its_checks_python_does_not_speak_to_github(tmp_path):
-    code = ("from registry.config import Settings; from registry.github_api import GitHubApi; "
-            "GitHubApi(Settings.from_environ({}), None)")
+@pytest.mark.parametrize("code", [
+    "from registry.config import Settings; from registry.github_api import GitHubApi; "
+    "GitHubApi(Settings.from_environ({}), None)",
+    "from registry.app import create_app; create_app()"])
+def test_without_its_checks_python_does_not_even_start(tmp_path, code):
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True,
-                          cwd=Path(__file__).parents[2])
+                          cwd=Path(__file__).parents[2],
+                          env={**os.environ, "PAISHARE_HOME": str(tmp_path)})
     assert done.returncode and "python -O" in done.stderr
