@@ -1,4 +1,4 @@
-"""Files of OpenPAI as they were published: all are indexed, and those that cannot run say so."""
+"""Files of OpenPAI as they were published: all are indexed, also those of protocol 2."""
 import shutil
 
 import pytest
@@ -75,10 +75,12 @@ def job(web, tmp_path):
     return web
 
 
-def test_it_is_shown_and_using_it_says_that_it_cannot_run(job):
+def test_it_is_shown_and_using_it_shows_it_in_our_form_and_runs_it(job):
     browser = job.browser("ann")
     assert browser.get("/c/job/Fast_Couplets").status_code == 200
     page = browser.get("/use/job/Fast_Couplets", follow_redirects=True)
-    assert page.status_code == 200 and "cannot run here yet" in page.text
+    assert page.status_code == 200 and "Below it stands in the form that runs here" in page.text
     answer = job.program("ann").post("/jobs", {"reference": "Fast_Couplets"})
-    assert answer.status_code == 400 and "cannot run here yet" in answer.text
+    assert answer.status_code == 201
+    assert answer.json["spec"]["task_roles"][0]["commands"] == ["python train.py"]
+    assert "edited" not in answer.json["spec"]["origin"]
