@@ -99,6 +99,8 @@ class _Pass:
     scene: Scene
     round: Round
     taken: set[int]
+    known: Mapping[str, _Known]
+    ordered: list[Waiting]
     verdicts: Mapping[str, tuple[int, str]]
 
 
@@ -153,7 +155,8 @@ class Dispatcher:
                 this.hold(waiting)
                 self._ordered.append(waiting)
                 verdicts[waiting.id] = len(self._ordered), verdict
-            self._last = _Pass(scene=scene, round=this, taken=taken, verdicts=verdicts)
+            self._last = _Pass(scene=scene, round=this, taken=taken, known=self._known,
+                               ordered=self._ordered, verdicts=verdicts)
             self._starts = None
             for id_ in filter(None, {next(iter(verdicts), ""), first_full}):
                 self._store.note(id_, "queue", self._reason(id_, self._last))
@@ -171,10 +174,14 @@ class Dispatcher:
             ports=self._ports.candidates(), is_port_free=self._is_port_free(taken))
         if placement is None or not self._ports.hold(job.id, _ports_of(placement)):
             return None
-        number = self._store.claim(job.id, placement.as_json(), self._machine.host_ip,
-                                   share=waiting.share, limit_s=waiting.limit_s)
+        number = None
+        try:
+            number = self._store.claim(job.id, placement.as_json(), self._machine.host_ip,
+                                       share=waiting.share, limit_s=waiting.limit_s)
+        finally:
+            if number is None:
+                self._ports.release(job.id)
         if number is None:
-            self._ports.release(job.id)
             return None
         this.start(waiting, gpus)
         start(job, number, placement)
@@ -182,11 +189,11 @@ class Dispatcher:
 
     def _reason(self, job_id: str, last: _Pass) -> str:
         """What a job waits for, as that pass left it."""
-        (position, verdict), spec = last.verdicts[job_id], self._known[job_id].spec
+        (position, verdict), spec = last.verdicts[job_id], last.known[job_id].spec
         if last.scene.pause is not None:
             return last.scene.pause
         if verdict == lineup.BEHIND:
-            return self._turn(self._ordered[position - 1], last.round, position - 1)
+            return self._turn(last.ordered[position - 1], last.round, position - 1)
         objections = last.scene.rules.objections(spec)
         if objections:
             return " ".join(objections)

@@ -76,6 +76,7 @@ class Worker:
         self._preparers = ThreadPoolExecutor(PREPARE_AT_ONCE, thread_name_prefix="prepare")
         self._wake = threading.Event()
         self._is_closed = threading.Event()
+        self._is_in_doubt = False  # whether a pass broke off between a claim and its start
 
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
@@ -157,6 +158,7 @@ class Worker:
             except Exception:
                 log.exception("a pass over the waiting jobs failed; the next one follows")
                 next_pass_s = PASS_EVERY_S
+                self._is_in_doubt = True
             # However long the queue and however often it changes, half of the time is others'.
             self._is_closed.wait(min(PASS_EVERY_S, time.monotonic() - began_s))
             self._wake.wait(next_pass_s)
@@ -164,6 +166,9 @@ class Worker:
     def _pass(self) -> float:
         """Look at every waiting job once; returns seconds until the next look is due."""
         ready, due_s = [], PASS_EVERY_S
+        if self._is_in_doubt:
+            self._adopt()
+            self._is_in_doubt = False
         for job in self.store.waiting():
             with self._lock:
                 if job.id in self._preparing:
@@ -327,12 +332,8 @@ class Worker:
 
     def _recover(self) -> None:
         """Adopt what ran, and remove what no live attempt owns."""
-        live = set()
-        for row in self.store.running_attempts():
-            live.add((row["job_id"], str(row["number"])))
-            placement = placement_from_json(row["placement"])
-            self._run(Attempt(self._workshop, self.store.get(row["job_id"]), row["number"],
-                              placement))
+        live = {(row["job_id"], str(row["number"])) for row in self.store.running_attempts()}
+        self._adopt()
         for container, name, labels in self.driver.own():
             if _owner(labels) not in live:
                 log.warning("removing container %s, which no running job owns", name)
@@ -341,6 +342,14 @@ class Worker:
             attempt = work.parent.parent
             if (attempt.parent.name, attempt.name) not in live:
                 remove_tree(work)
+
+    def _adopt(self) -> None:
+        """Follow every attempt that the store says runs and nobody follows."""
+        followed = {attempt.job.id for attempt in self._attempts()}
+        for row in self.store.running_attempts():
+            if row["job_id"] not in followed:
+                self._run(Attempt(self._workshop, self.store.get(row["job_id"]), row["number"],
+                                  placement_from_json(row["placement"])))
 
     # -- small things --------------------------------------------------------------------------
 

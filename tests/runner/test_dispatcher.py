@@ -1,6 +1,7 @@
 """The queue on a real store: who starts, who waits for what, and when."""
 import json
 import os
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -225,6 +226,20 @@ def test_a_job_that_was_stopped_between_look_and_claim_does_not_start(queue):
     queue.dispatcher.run(waiting, lambda *_: pytest.fail("it started"))
     assert queue.store.attempts(id_) == []
     assert queue.dispatcher.look().free.cpus == 4
+
+
+def test_a_claim_that_fails_gives_its_ports_back(queue, monkeypatch):
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    queue.submit("a", ports=[port])
+
+    def claim(*_args, **_more):
+        raise OSError("the disk is full")
+    with monkeypatch.context() as patch, pytest.raises(OSError):
+        patch.setattr(queue.store, "claim", claim)
+        queue.run()
+    assert queue.run() == ["a"]
 
 
 def test_a_thousand_waiting_jobs_are_found_again_in_their_order(queue):

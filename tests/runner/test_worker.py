@@ -1,0 +1,43 @@
+"""The worker's loop where something breaks in its middle."""
+from types import SimpleNamespace
+
+import pytest
+
+from runner.config import Settings
+from runner.devices import Machine
+from runner.errors import EngineError
+from runner.job_store import JobStore
+from runner.spec import Image, JobSpec, TaskRoleSpec
+from runner.worker import Worker
+
+
+def away(*_args, **_more):
+    raise EngineError("Docker does not answer.")
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """A worker without its loop, on an engine that is away."""
+    settings = Settings.from_environ({"RUNNER_HOME": str(tmp_path)})
+    driver = SimpleNamespace(**dict.fromkeys(("find", "create", "own", "image", "pid"), away))
+    machine = Machine(cpus=4, memory_mb=1000, gpus=(), gpu_reason=None, host_ip="127.0.0.1")
+    made = Worker(settings, JobStore(tmp_path / "runner.db"), driver, SimpleNamespace(), machine)
+    yield made
+    made.close()
+
+
+def test_a_job_that_was_claimed_and_not_started_is_followed_after_the_next_look(
+        worker, monkeypatch):
+    role = TaskRoleSpec(name="main", image=Image(uri="x"), commands=("true",))
+    job, _ = worker.store.enqueue(JobSpec(name="j", user="ann", task_roles=(role,)))
+    worker.store.note(job.id, "queue", "Waits for free resources.")
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        def broken(*_args):
+            raise MemoryError
+        patch.setattr(worker, "_claimed", broken)
+        worker._pass()
+    assert worker.store.get(job.id).state == "RUNNING" and not worker._attempts()
+    worker._is_in_doubt = True
+    worker._pass()
+    assert [attempt.job.id for attempt in worker._attempts()] == [job.id]
+    assert worker.queue.look().free.cpus == 3
