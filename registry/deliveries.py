@@ -9,6 +9,7 @@ from registry.config import Secret
 from registry.db import github_tokens, publications, repo_access, sources, webhook_deliveries
 from registry.errors import NotFoundError
 from registry.source import GITHUB
+from registry.visibility import set_private
 from registry.webhooks import HIDDEN, Change, Event, Pull, Push, secret_of
 
 KEPT_FOR = timedelta(days=7)
@@ -85,9 +86,7 @@ def _hide(connection: sa.Connection, source_id: int, repo_id: int, now: datetime
 
     Only this source: its owner knows the secret, so could tell this of a repository of others.
     """
-    is_new = connection.execute(sources.update().where(
-        sources.c.id == source_id, ~sources.c.is_private).values(is_private=True)).rowcount
-    if is_new:
+    if set_private(connection, repo_id, True, sources.c.id == source_id):
         connection.execute(github_tokens.update().where(github_tokens.c.user_id.in_(
             sa.select(repo_access.c.user_id).where(repo_access.c.repo_id == repo_id)))
             .values(access_wanted_at=now))

@@ -60,10 +60,14 @@ class Audiences:
         return frozenset({PUBLIC, *(audience(GITHUB, id) for id in ids)})
 
 
-def set_private(connection: sa.Connection, repo_id: int, is_private: bool) -> None:
-    """Show or hide a repository from now on; numbers that counted its components are made anew."""
+def set_private(connection: sa.Connection, repo_id: int, is_private: bool,
+                *conditions: sa.ColumnElement[bool]) -> bool:
+    """Show or hide a repository from now on; numbers that counted its components are made anew.
+
+    With `conditions` only those of its sources that fit. Returns whether that was any news.
+    """
     changed = connection.scalars(sa.select(sources.c.id).where(
-        sources.c.repo_id == repo_id, sources.c.is_private != is_private)).all()
+        sources.c.repo_id == repo_id, sources.c.is_private != is_private, *conditions)).all()
     if changed:
         connection.execute(sources.update().where(sources.c.id.in_(changed)).values(
             is_private=is_private))
@@ -71,6 +75,7 @@ def set_private(connection: sa.Connection, repo_id: int, is_private: bool) -> No
             ["type", "name", "source_id"],
             sa.select(versions.c.type, versions.c.name, versions.c.source_id).where(
                 versions.c.source_id.in_(changed)).distinct()))
+    return bool(changed)
 
 
 def only_public(user_id: int | None) -> frozenset[str]:

@@ -9,7 +9,9 @@ from registry.sources import GITHUB, Source
 from registry.views.text import ago, iso
 
 SHORT = 7
-STAGES: Mapping[str, str] = {"history": "Fetching the history", "files": "Fetching files"}
+STAGES: Mapping[str, str] = {
+    "history": "Fetching the history", "files": "Fetching files",
+    "record": "Writing the catalogue"}
 _SETTLED = "ok"
 
 
@@ -141,18 +143,21 @@ def _held(source: Source) -> State | None:
     if source.confirmed_head == source.held_head:
         return State(code="confirmed", tone="busy", title="Taking the new head",
                      text="Its owner agreed; the next sync shows it.")
-    held, shown = source.held_head[:SHORT], (source.head or "")[:SHORT]
+    what = f"The newest commit `{source.held_head[:SHORT]}`" \
+        if source.held_head == source.upstream_head else "What the repository is now"
+    shown = (source.head or "")[:SHORT]
     if source.confirmed_head and source.confirmed_head == source.head:
         return State(code="kept", tone="", title="Kept as it is", text=(
-            f"The newest commit `{held}` would take away {source.held_count} versions. Its owner "
-            f"decided to keep them: the marketplace goes on showing `{shown}`."))
+            f"{what} would take away {source.held_count} versions. Its owner decided to keep "
+            f"them: the marketplace goes on showing `{shown}`."))
     return State(code="held", tone="warn", title="Held back", text=(
-        f"The newest commit `{held}` would take away {source.held_count} versions at once, which "
-        f"may be a mistake. Until its owner agrees, the marketplace shows `{shown}`."))
+        f"{what} would take away {source.held_count} versions at once, which may be a mistake. "
+        f"Until its owner agrees, the marketplace shows `{shown}`."))
 
 
 def _failed(source: Source) -> State | None:
-    if source.sync_error is None or source.upstream_state != _SETTLED:
+    is_told = source.upstream_state != _SETTLED or (source.held_head and not source.failures)
+    if source.sync_error is None or is_told:
         return None
     again = "" if source.next_sync_at is None else \
         f" It is tried again at {iso(source.next_sync_at.replace(microsecond=0))}."

@@ -63,7 +63,7 @@ def test_the_owner_decides_with_one_button_what_becomes_of_a_held_commit(site, p
     page.reload()
     page.get_by_role("button", name="Keep what is here").click()
     page.get_by_text("Its owner decided to keep them").wait_for()
-    page.get_by_role("button", name="Take the new commit over").click()
+    page.get_by_role("button", name="Take it over").click()
     page.get_by_text("Its owner agreed").wait_for()
 
 

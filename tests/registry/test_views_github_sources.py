@@ -295,6 +295,28 @@ def test_what_the_owner_keeps_is_no_longer_asked_about_loudly(held):
     assert "Kept as it is" in page and "/agree" in page and "/keep" not in page
 
 
+def test_much_that_goes_at_once_is_kept_and_then_taken_over_as_its_owner_says(
+        web, github, octo):
+    many = {f"data/d{number}.yaml": f"type: data\nname: d{number}\nversion: 1.0.0\n"
+            "uri: https://host.example/x\n" for number in range(14)}
+    parts = github.world.create(octo, "parts", many)
+    bob = web.browser("bob")
+    add(bob, "octo/parts")
+    web.sync()
+    shown = web.source().head
+    head = github.world.commit(parts, dict.fromkeys(many))
+    for do, title in (("sync", "Held back"), ("keep", "Kept as it is")):
+        bob.post(f"/sources/octo/parts/{do}")
+        web.sync()
+        page = text_of(bob.get("/sources/octo/parts"))
+        assert title in page and "would take away 14 versions" in page
+        assert "The last sync failed" not in page and web.source().head == shown
+    bob.post("/sources/octo/parts/agree", held_head=head)
+    web.sync()
+    assert (web.source().head, web.source().components) == (head, 0)
+    assert "Up to date" in text_of(bob.get("/sources/octo/parts"))
+
+
 def test_a_program_keeps_and_agrees_as_well(held):
     assert held.program("bob").post("/sources/octo/parts/keep").status_code == 202
     assert held.source().confirmed_head == held.source().head
