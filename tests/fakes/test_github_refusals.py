@@ -1,77 +1,9 @@
 """What GitHub says no to, and how: the stand-in refuses in the same words, codes and headers."""
-import json
-import threading
 from datetime import timedelta
 
 import pytest
-import requests
 
-from tests.fakes.github.limits import SECONDARY
-from tests.fakes.scripted_server import Answer, ScriptedServer
-from tests.github.places import wait_for
-
-NO_ACCESS = "Resource not accessible by personal access token"
-
-
-class Caller:
-    """Asks as somebody; `ask` returns the answer, whatever it is."""
-
-    def __init__(self, github, token):
-        self._url, self._token = github.api_url, token
-
-    def ask(self, method, path, headers=None, **body):
-        return requests.request(
-            method, self._url + path, json=body or None, allow_redirects=False, timeout=60,
-            headers={"Authorization": f"token {self._token.value}", **(headers or {})})
-
-    def told(self, method, path, **body):
-        answer = self.ask(method, path, **body)
-        return answer.status_code, answer.json()["message"]
-
-
-@pytest.fixture
-def world(github):
-    return github.world
-
-
-@pytest.fixture
-def ann(world):
-    return world.add_user("ann")
-
-
-@pytest.fixture
-def bob(world):
-    return world.add_user("bob")
-
-
-@pytest.fixture
-def parts(world, ann):
-    return world.create(ann, "parts", {"a.yaml": "a\n"})
-
-
-@pytest.fixture
-def classic(github, world, bob):
-    return Caller(github, world.classic_token(bob, "public_repo"))
-
-
-@pytest.fixture
-def fork(world, parts, bob):
-    return world.fork(parts, bob)
-
-
-def change(caller, fork, path="b.yaml", parent=None):
-    """A commit in the fork by REST; returns its id."""
-    base = fork.git.commit(parent or fork.git.resolve("main"))
-    tree = caller.ask("POST", f"/repos/{fork.full_name}/git/trees", base_tree=base.tree, tree=[
-        {"path": path, "mode": "100644", "type": "blob", "content": "b\n"}]).json()
-    return caller.ask("POST", f"/repos/{fork.full_name}/git/commits", tree=tree["sha"],
-                      parents=[base.sha], message="Add").json()["sha"]
-
-
-def branch(caller, fork, sha, name="new"):
-    return caller.ask("POST", f"/repos/{fork.full_name}/git/refs", ref=f"refs/heads/{name}",
-                      sha=sha)
-
+from tests.fakes.callers import NO_ACCESS, Caller, branch, change
 
 # --- tokens -------------------------------------------------------------------------------------
 
@@ -233,14 +165,6 @@ def test_a_branch_is_made_once_and_goes_only_forward(classic, fork):
 # --- pulls --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def pull(world, classic, fork):
-    branch(classic, fork, change(classic, fork))
-    assert classic.ask("POST", "/repos/ann/parts/pulls", head="bob:new", base="main",
-                       title="Add").status_code == 201
-    return world.pulls[0]
-
-
 def test_mergeability_is_known_after_a_while(world, classic, pull, parts):
     def looked():
         found = classic.ask("GET", "/repos/ann/parts/pulls/1").json()
@@ -320,93 +244,3 @@ def test_links_are_followed_and_submodules_listed_as_files(world, classic, parts
     assert {each["name"]: each["type"] for each in listed} == {
         "a.yaml": "file", "l": "symlink", "s": "file"}
     assert classic.ask("GET", "/repos/ann/parts/contents/l").json()["path"] == "a.yaml"
-
-
-# --- limits and faults --------------------------------------------------------------------------
-
-
-def test_the_hourly_limit_tells_when_it_ends_and_ends_then(world, classic):
-    world.limit = 1
-    assert classic.ask("GET", "/user").headers["X-RateLimit-Remaining"] == "0"
-    refused = classic.ask("GET", "/user")
-    assert refused.status_code == 403 and "API rate limit exceeded" in refused.json()["message"]
-    assert classic.ask("GET", "/rate_limit").json()["resources"]["core"]["remaining"] == 0
-    assert int(refused.headers["X-RateLimit-Reset"]) > world.now.timestamp()
-    world.advance(hours=1)
-    assert classic.ask("GET", "/user").status_code == 200
-
-
-def test_an_enterprise_server_may_have_no_limits(world, classic):
-    world.limit = None
-    assert not any(name.startswith("X-RateLimit") for name in classic.ask("GET", "/user").headers)
-    assert classic.told("GET", "/rate_limit") == (404, "Rate limiting is not enabled.")
-
-
-def test_the_secondary_limit_says_how_long_or_does_not(world, classic):
-    world.fault("*", "/user$", 403, SECONDARY, Retry_After="60")
-    world.fault("*", "/user$", 429, "Too Many Requests")
-    first, second = classic.ask("GET", "/user"), classic.ask("GET", "/user")
-    assert first.headers["Retry-After"] == "60" and "secondary" in first.json()["message"]
-    assert second.status_code == 429 and "Retry-After" not in second.headers
-    assert classic.ask("GET", "/user").status_code == 200
-
-
-def test_a_connection_may_end_before_or_after_the_deed(world, classic, parts):
-    for is_done in (False, True):
-        world.fault("POST", "/forks$", 0, is_done=is_done)
-        with pytest.raises(requests.ConnectionError):
-            classic.ask("POST", "/repos/ann/parts/forks")
-        assert (world.find("bob", "parts") is not None) == is_done
-    assert [each.status for each in world.rest()] == [0, 0]
-
-
-def test_the_most_requests_at_one_time_are_counted(world, classic):
-    gate = threading.Event()
-    world.fault("GET", "/user$", None, gate=gate, times=2)
-    threads = [threading.Thread(target=classic.ask, args=("GET", "/user")) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    wait_for(lambda: world.peaks.get("bob") == 2)
-    gate.set()
-    for thread in threads:
-        thread.join()
-    assert (world.peaks, world.flying) == ({"bob": 2}, {"bob": 0})
-
-
-def test_a_list_may_lead_to_another_host(world, classic):
-    world.fault("GET", "/user/repos$", None, Link='<http://elsewhere/>; rel="next"')
-    assert classic.ask("GET", "/user/repos").links["next"]["url"] == "http://elsewhere/"
-
-
-# --- webhooks -----------------------------------------------------------------------------------
-
-
-def test_a_delivery_can_be_sent_again_with_the_same_id_or_be_lost(github, world, parts):
-    with ScriptedServer() as listener:
-        listener.answers["POST /hook"] = [Answer({}, 202)]
-        world.add_hook(parts, f"{listener.url}/hook", "hush")
-        world.commit(parts, {"b": "b"})
-        sent, = github.hooks.deliveries
-        assert github.hooks.redeliver(sent).status == sent.status == 202
-        ids = [each.headers["X-GitHub-Delivery"] for each in listener.requests]
-        assert len(ids) == 2 and len(set(ids)) == 1
-        github.hooks.is_lost = True
-        world.commit(parts, {"c": "c"}, parent=None)
-        assert len(listener.requests) == 2 and github.hooks.deliveries[-1].status is None
-        assert b'"forced": true' in github.hooks.deliveries[-1].raw
-
-
-def test_hooks_hear_of_pulls_and_of_what_becomes_of_a_repository(github, world, classic, parts,
-                                                                 pull):
-    github.hooks.is_lost = True
-    world.add_hook(parts, "http://127.0.0.1:9/", "x", ["pull_request", "repository"])
-    world.commit(pull.head, {"b.yaml": "more"}, branch="new")
-    classic.ask("PATCH", "/repos/ann/parts/pulls/1", state="closed")
-    world.move(parts, name="newer")
-    world.show(parts, is_private=True)
-    world.delete(parts)
-    told = [json.loads(each.raw) for each in github.hooks.deliveries]
-    assert [each["action"] for each in told] == [
-        "synchronize", "closed", "renamed", "privatized", "deleted"]
-    assert {each["repository"]["id"] for each in told} == {parts.id}
-    assert told[0]["pull_request"]["head"]["sha"] == pull.head.git.branch("new")

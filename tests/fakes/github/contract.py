@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tarfile
 import tempfile
@@ -124,7 +125,7 @@ def load() -> Contract:
     """
     if not CACHE.exists():
         CACHE.parent.mkdir(parents=True, exist_ok=True)
-        aside = CACHE.with_suffix(".new")
+        aside = CACHE.with_suffix(f".{os.getpid()}")
         aside.write_text(json.dumps(reduce(_download())))
         aside.replace(CACHE)
     return Contract(json.loads(CACHE.read_text()))
@@ -147,8 +148,8 @@ def reduce(document: dict[str, Any]) -> dict[str, Any]:
 
 def _download() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        done = npm(["pack", "--silent", PACKAGE], return_completed_process=True, cwd=folder,
-                   capture_output=True, text=True)
+        done = npm(["pack", "--silent", "--fetch-retries=1", PACKAGE], cwd=folder, text=True,
+                   return_completed_process=True, capture_output=True)
         if done.returncode:
             raise UnreachableError(f"{PACKAGE} cannot be had: {done.stderr}")
         with tarfile.open(Path(folder) / done.stdout.strip()) as packed:

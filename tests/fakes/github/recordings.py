@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def load() -> list[Recording]:
     if not CACHE.exists():
         CACHE.parent.mkdir(parents=True, exist_ok=True)
         found = [vars(each) for each in _download() if each.year >= SINCE]
-        aside = CACHE.with_suffix(".new")
+        aside = CACHE.with_suffix(f".{os.getpid()}")
         aside.write_text(json.dumps(found))
         aside.replace(CACHE)
     return [Recording(**each) for each in json.loads(CACHE.read_text())]
@@ -58,8 +59,8 @@ def load() -> list[Recording]:
 def _download() -> Iterator[Recording]:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary",
-             "PyGithub", "--dest", folder, PACKAGE], capture_output=True, text=True)
+            [sys.executable, "-m", "pip", "download", "--quiet", "--retries=1", "--no-deps",
+             "--no-binary", "PyGithub", "--dest", folder, PACKAGE], capture_output=True, text=True)
         if done.returncode:
             raise UnreachableError(f"{PACKAGE} cannot be had: {done.stderr}")
         with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as packed:
