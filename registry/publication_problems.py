@@ -25,8 +25,8 @@ class Advice:
 ADVICE = {
     "NO_TOKEN": Advice(
         title="GitHub is not connected", actions=(SETTINGS, RETRY, EDIT),
-        text="Publishing is done with your own access token. Connect GitHub in the settings, then "
-             "come back and press Try again; the text stays here."),
+        text="Publishing is done with your own access token. Connect GitHub in the settings, or "
+             "with `paishare github connect`; then press Try again. The text stays here."),
     "TOKEN_DEAD": Advice(
         title="GitHub does not accept your token any more", actions=(SETTINGS, RETRY, EDIT),
         text="It was revoked or has expired. Connect a new one in the settings, then press Try "

@@ -125,10 +125,11 @@ class Desk:
     def writes(self):
         return [seen for seen in self.world.rest() if seen.method != "GET"]
 
-    def add_source(self):
+    def add_source(self, **facts):
         """The repository is a source here, and synced."""
         self.sources.add_repository(
-            NewRepository(repo_id=self.upstream.id, full_name="ann/components", is_private=False),
+            NewRepository(repo_id=self.upstream.id, full_name="ann/components", is_private=False,
+                          **facts),
             name=None, owner_id=self.user.id, sponsor_id=None)
         self.sync()
 
