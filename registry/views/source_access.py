@@ -1,8 +1,10 @@
 """Sources as pages and API tell of them, and who may touch one."""
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Sequence
 
 from flask import g, url_for
@@ -149,7 +151,7 @@ def source_json(source: Source) -> dict[str, Any]:
 def status_json(source: Source) -> dict[str, Any]:
     """Everything about one source but its files."""
     return source_json(source) | {
-        "warnings": services().sources.warning_counts().get(source.id, 0),
+        "warnings": services().sources.warning_counts(source.id).get(source.id, 0),
         "progress": progress_of(source), "sponsor": name_of(source.sponsor_id),
         "states": [{"code": state.code, "title": state.title, "text": state.text}
                    for state in states_of(source)],
@@ -186,6 +188,11 @@ def name_of(user_id: int | None) -> str | None:
 
 
 def _add_folder(user: User, asked: AskedSource) -> Source:
+    """Nothing that the server keeps: the stores of private repositories lie there."""
+    folder = os.path.realpath(os.path.expanduser(asked.location.replace("\0", "")))
+    if Path(folder).is_relative_to(os.path.realpath(services().catalog.home)):
+        raise InvalidInputError(f"{asked.location[:200]} lies in the folder that this server keeps "
+                                "for itself. Give a repository or a folder elsewhere.")
     return services().sources.add_folder(
         asked.location, name=asked.name or None, owner_id=user.id, sub_paths=asked.sub_paths,
         tag_prefix=asked.tag_prefix)

@@ -68,6 +68,15 @@ def test_an_answer_that_depends_on_who_asks_is_kept_by_no_cache(circles):
 def test_an_admin_is_told_the_names_of_what_is_hidden_and_no_more(circles):
     circles.registry.become(State(private=frozenset(REPOSITORIES), tokens={}, grants={}))
     page = found_by(circles, "admin", Asked(endpoint="", path="/sources")).decode()
-    assert "acme/alpha" in page and "Remove acme/alpha" in page
+    assert "acme/alpha" in page and 'action="/sources/acme/alpha/remove"' in page
     assert not any(word in page for word in REPOSITORIES.values())
     assert b"acme/alpha" not in found_by(circles, "bob", Asked(endpoint="", path="/sources"))
+
+
+def test_no_store_becomes_a_folder_that_everybody_sees(circles):
+    home = circles.registry.web.home
+    for path in (home / "git/2.git", home, f"{home}/../{home.name}/git/2.git"):
+        answer = circles.registry.ask(
+            Asked(endpoint="", path="/api/v3/sources", method="POST", body={"location": str(path)}),
+            circles.headers["admin"])
+        assert answer.status == 400 and b"keeps for itself" in answer.body
