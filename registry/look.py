@@ -123,7 +123,10 @@ class Looker:
             return visit.sight(refs, Fetched(head=refs.head))
         upstream = visit.upstream()
         if not upstream.bring_history(way, refs):
+            before = visit.source
             self._find(visit)
+            if visit.source != before:  # the name is somebody else's now
+                return self._see(visit, without)
         return visit.sight(refs, upstream.bring_content(way, refs, without))
 
     # --- reaching it ----------------------------------------------------------------------------

@@ -522,3 +522,16 @@ def test_it_is_the_same_on_either_database(tmp_path, github, world, ann, databas
     world.delete(parts)
     assert market.report().error and market.present() == []
     market.close()
+
+
+def test_a_name_that_was_taken_over_a_moment_ago_shows_by_its_other_history(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    market.add_repository(parts)
+    market.run()
+    world.commit(parts, {"data/a.yaml": data("a", "2.0.0")})
+    market.run()  # asks for the name, which counts for a while
+    world.move(parts, name="pieces")
+    world.create(ann, "parts", {"data/a.yaml": data("a", "9.9.9")})
+    market.run()
+    assert market.source("ann/parts").location == "ann/pieces"
+    assert market.versions("data/a") == ["2.0.0", "1.0.0"]
