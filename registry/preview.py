@@ -13,7 +13,7 @@ from registry.entry import Entry
 from registry.errors import ComponentError, InvalidInputError, Problem
 from registry.github_accounts import GitHubAccounts
 from registry.github_api import GitHubApi
-from registry.github_errors import GitHubError
+from registry.github_errors import Code, GitHubError
 from registry.publication import (
     DRAFT,
     MAX_BODY,
@@ -31,6 +31,7 @@ from registry.reference import version_order
 from registry.source import Source
 from registry.sources import Sources
 
+_PASSING = frozenset({Code.LATER, Code.UNREACHABLE, Code.UNKNOWN})
 _SECRET = re.compile(r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|"
                      r"-----BEGIN [A-Z ]*PRIVATE KEY-----|xox[abp]-[0-9A-Za-z-]{10,}")
 
@@ -89,7 +90,8 @@ class Drafts:
                 found = self._found(api, draft)
         except GitHubError as error:
             detail = " ".join(filter(None, [error.detail, error.link]))
-            return self._publications.saved(draft, problem=str(error.code), detail=detail)
+            code = "LOOK_LATER" if error.code in _PASSING else str(error.code)
+            return self._publications.saved(draft, problem=code, detail=detail)
         if not keeps_words:
             found |= _words(draft, found["before"])
         return self._publications.saved(draft, problem=found.pop("problem", None), detail="",

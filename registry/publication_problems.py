@@ -101,6 +101,10 @@ ADVICE = {
         title="GitHub did not answer clearly", goes_on=True, actions=(RETRY, EDIT),
         text="It is looked at what was done before anything is done again. Publishing goes on by "
              "itself."),
+    "LOOK_LATER": Advice(
+        title="GitHub does not answer now, or asks to wait", actions=(RETRY, EDIT),
+        text="What stands there could not be looked up, so nothing can be shown to agree to. The "
+             "draft is kept: press Try again in a few minutes."),
     "EMPTY": Advice(
         title="The repository is empty", actions=(RETRY, EDIT),
         text="A pull request needs something to change. Make a first commit on GitHub, such as a "

@@ -53,6 +53,16 @@ def test_a_repository_that_is_no_source_is_said(desk):
     assert any("is not indexed here" in each for each in advice(desk))
 
 
+@pytest.mark.parametrize("status", [0, 429, 502])
+def test_a_draft_waits_for_a_github_that_does_not_answer(desk, status):
+    desk.world.fault("GET", "", status, times=9)
+    draft = desk.draft()
+    assert (draft.problem, draft.text) == ("LOOK_LATER", NEW)
+    desk.world.faults.clear()
+    desk.world.advance(hours=1)
+    assert desk.drafts.look(draft).problem is None
+
+
 @pytest.mark.parametrize("path", ["../job/x.yaml", "/job/x.yaml", "job/../../x.yaml", "README.md",
                                   ".github/workflows/job/x.yaml", "job/.git/x.yaml", "x.yaml",
                                   "job/x\n.yaml", "job/" + "x" * 600 + ".yaml", "job\\x.yaml"])
