@@ -18,7 +18,7 @@ from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.source import GITHUB, LOCAL, Source, check_tag_prefix, checked_sub_paths
 from registry.versions import FileProblem
 
-MAX_ALIKE = 100
+MAX_ALIKE, MAX_OWNED = 100, 200
 _NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -99,12 +99,13 @@ class Sources:
 
         `name` None: the repository's own, with a number behind it where that is taken.
         `sponsor_id` None: it is read as nobody. Raises InvalidInputError for what cannot be,
-        ConflictError for what is indexed already and for a name that is taken.
+        ConflictError for what is indexed already, a name that is taken and one too many.
         """
         sub_paths = checked_sub_paths(wanted.sub_paths)
         check_tag_prefix(wanted.tag_prefix)
         if name is not None:
             _check_name(name)
+        self._check_room(owner_id)
         for source in self._select(sources.c.repo_id == wanted.repo_id):
             if (source.branch, source.sub_paths, source.tag_prefix) == (
                     wanted.branch, sub_paths, wanted.tag_prefix):
@@ -182,13 +183,26 @@ class Sources:
                 _selected().where(*conditions).order_by(sources.c.name))
             return [_source(row) for row in rows]
 
-    def warning_counts(self) -> dict[int, int]:
-        """How many components at its head could be better written, by the id of the source."""
+    def warning_counts(self, source_id: int | None = None) -> dict[int, int]:
+        """How many components at its head could be better written, by the id of the source.
+
+        `source_id` None: of every source. Where there are none, the source is left out.
+        """
+        chosen = () if source_id is None else (versions.c.source_id == source_id,)
         query = sa.select(versions.c.source_id, sa.func.count()).where(
-            versions.c.head_path.is_not(None), sa.cast(versions.c.warnings, sa.Text) != "[]"
-            ).group_by(versions.c.source_id)
+            versions.c.head_path.is_not(None), sa.cast(versions.c.warnings, sa.Text) != "[]",
+            *chosen).group_by(versions.c.source_id)
         with self._engine.connect() as connection:
             return {source_id: count for source_id, count in connection.execute(query)}
+
+    def _check_room(self, owner_id: int) -> None:
+        """Each repository costs time at every poll, and room on the disk."""
+        with self._engine.connect() as connection:
+            count = connection.scalar(sa.select(sa.func.count()).where(
+                sources.c.owner_id == owner_id, sources.c.kind == GITHUB))
+        if (count or 0) >= MAX_OWNED:
+            raise ConflictError(f"You have added {MAX_OWNED} repositories, which is the most. "
+                                "Remove one, or ask somebody else to add this one.")
 
     def _insert(self, names: Sequence[str], row: Mapping[str, Any]) -> Source:
         """Under the first of the names that is free; raises ConflictError."""

@@ -2,6 +2,7 @@
 import pytest
 import sqlalchemy as sa
 
+from registry import sources
 from tests.fakes.github_web import OnGitHub
 from tests.fakes.web_home import HELLO
 from tests.registry.test_views_marketplace import text_of
@@ -116,6 +117,15 @@ def test_the_same_repository_twice_needs_another_branch_folder_or_prefix(web, pa
 def test_a_name_that_cannot_be_is_told(web, parts, name, text):
     answer = add(web.browser("bob"), "octo/parts", name=name)
     assert answer.status_code in (400, 409) and text in text_of(answer)
+
+
+def test_one_user_adds_so_many_repositories_and_no_more(web, parts, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_OWNED", 2)
+    bob = web.browser("bob")
+    answers = [add(bob, "octo/parts", branch=branch) for branch in "abc"]
+    assert [answer.status_code for answer in answers] == [303, 303, 409]
+    assert "You have added 2 repositories" in text_of(answers[2])
+    assert add(web.browser("ann"), "octo/parts").status_code == 303
 
 
 def test_a_renamed_repository_is_added_by_the_name_it_has_now(web, github, parts):
