@@ -77,6 +77,7 @@ class Looker:
         self._access = access
         self._rows = rows
         self._same_until: dict[int, float] = {}
+        self._brought: dict[int, tuple[Refs, Fetched]] = {}
         self._signed: set[int] = set()  # public, but on a server that shows nothing to strangers
 
     def look(self, session: requests.Session, source: Source, store: GitStore,
@@ -121,13 +122,17 @@ class Looker:
                 way, refs = self._reach_again(visit)
         if not is_new and visit.source.tag_prefix is None:
             return visit.sight(refs, Fetched(head=refs.head))
+        if not is_new and self._brought.get(visit.source.id, (None,))[0] == refs:
+            return visit.sight(refs, self._brought[visit.source.id][1])
         upstream = visit.upstream()
         if not upstream.bring_history(way, refs):
             before = visit.source
             self._find(visit)
             if visit.source != before:  # the name is somebody else's now
                 return self._see(visit, without)
-        return visit.sight(refs, upstream.bring_content(way, refs, without))
+        fetched = upstream.bring_content(way, refs, without)
+        self._brought[visit.source.id] = refs, fetched
+        return visit.sight(refs, fetched)
 
     # --- reaching it ----------------------------------------------------------------------------
 

@@ -535,3 +535,17 @@ def test_a_name_that_was_taken_over_a_moment_ago_shows_by_its_other_history(mark
     market.run()
     assert market.source("ann/parts").location == "ann/pieces"
     assert market.versions("data/a") == ["2.0.0", "1.0.0"]
+
+
+def test_tags_that_did_not_move_are_one_exchange_whatever_they_name(market, world, ann):
+    parts = world.create(ann, "parts", {"data/a.yaml": data("a")})
+    side = world.commit(parts, {"data/large.yaml": "x" * 300_000}, branch="side")
+    world.point(parts, "tags/v1.0.0", side)
+    market.add_repository(parts, tag_prefix="v")
+    market.run()
+    world.seen.clear()
+    market.run()
+    assert [command for command, _ in commands(world)] == ["ls-refs"]
+    world.point(parts, "tags/v1.0.0", parts.git.resolve("main"))
+    market.run()
+    assert market.catalog.get("data/a@1.0.0").tags == ("v1.0.0",)
