@@ -42,6 +42,14 @@ def test_a_reference_names_one_version(shared, reference, version):
     assert shared.catalog.get(reference).version == version
 
 
+def test_the_warnings_of_every_source_are_counted_as_they_are_listed(shared):
+    counts = shared.sources.warning_counts()
+    for source in shared.sources.visible():
+        assert counts.get(source.id, 0) == len(shared.sources.warnings(source.id))
+        assert shared.sources.warning_counts(source.id).get(source.id) == counts.get(source.id)
+    assert sum(counts.values()) == 1
+
+
 def test_a_type_that_is_known_from_elsewhere_narrows_the_choice(shared):
     assert shared.catalog.get("digits", type="data").type == "data"
     with pytest.raises(NotFoundError):
