@@ -47,10 +47,11 @@ def serve(settings: Settings) -> int:
                        declared=settings.gpus)
     if settings.gpus and machine.gpus != settings.gpus:
         raise RunnerError("RUNNER_GPUS declares GPUs, but this machine has real ones. Unset it.")
-    for warning in filter(None, [overlap_here(*settings.port_range)]):
+    driver = DockerDriver(settings.runner_id())
+    for warning in filter(None, [overlap_here(*settings.port_range), driver.advice()]):
         log.warning(warning)
     worker = Worker(
-        settings, JobStore(settings.home / "runner.db"), DockerDriver(settings.runner_id()),
+        settings, JobStore(settings.home / "runner.db"), driver,
         Stager(settings.home / "cache", settings.home / "storage", settings.allowed_folders,
                source_folders=settings.source_folders),
         machine)

@@ -107,6 +107,13 @@ class DockerDriver:
         with _translated("Asking Docker"):
             return self._api.info()
 
+    def advice(self) -> str | None:
+        """What the operator could set so that fewer jobs are lost; None: nothing."""
+        if self.info()["LiveRestoreEnabled"]:
+            return None
+        return ("Docker's live-restore is off: a restart of Docker ends the running jobs, which "
+                'are then tried again. Set "live-restore": true in /etc/docker/daemon.json.')
+
     def versions(self) -> dict[str, str]:
         """Of Docker and the kernel below it, and how this drives containers' limits."""
         found = self.info()
