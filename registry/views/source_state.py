@@ -13,6 +13,9 @@ STAGES: Mapping[str, str] = {
     "history": "Fetching the history", "files": "Fetching files",
     "record": "Writing the catalogue"}
 _SETTLED = "ok"
+_UNSEEN = {_SETTLED: "upstream not seen yet", "empty": "nothing upstream",
+           "gone": "nothing upstream", "replaced": "nothing upstream",
+           "forbidden": "upstream cannot be read", "blocked": "upstream cannot be read"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,8 @@ def is_busy(source: Source) -> bool:
 
 def is_behind(source: Source) -> bool:
     """Whether GitHub told of a commit that the catalog does not show yet."""
-    return bool(source.upstream_head) and source.upstream_head != source.head
+    return source.upstream_state == _SETTLED and bool(source.upstream_head) \
+        and source.upstream_head != source.head
 
 
 def freshness(source: Source, now: datetime | None = None) -> str:
@@ -44,8 +48,8 @@ def freshness(source: Source, now: datetime | None = None) -> str:
     shown = f"indexed {source.head[:SHORT]}" if source.head else "not indexed yet"
     if not is_on_github(source):
         return shown
-    if not source.upstream_head:
-        return f"{shown} · upstream not seen yet" if source.upstream_state == _SETTLED else shown
+    if source.upstream_state != _SETTLED or not source.upstream_head:
+        return f"{shown} · {_UNSEEN[source.upstream_state]}"
     told = f"{shown} · upstream {source.upstream_head[:SHORT]}"
     return f"{told} · {_behind(source, now)}" if is_behind(source) else f"{told} · up to date"
 

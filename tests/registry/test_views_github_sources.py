@@ -204,7 +204,9 @@ def test_each_state_says_what_happened_and_what_to_do(added):
         added.set("octo/parts", **{**well, **values})
         page = text_of(ann.get("/sources/octo/parts"))
         assert title in page and text in page
-        told, = program.get("/sources/octo/parts/status").json["states"]
+        status = program.get("/sources/octo/parts/status").json
+        assert ("up to date" in status["freshness"]) == ("upstream_state" not in values)
+        told, = status["states"]
         assert told["title"] == title and text in told["text"].replace("`", "")
 
 
