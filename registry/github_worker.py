@@ -27,7 +27,7 @@ from registry.publish import Publisher
 
 log = logging.getLogger(__name__)
 LOCK = "github.lock"
-POLL_S = 1.0
+POLL_S = 0.3
 AWAY_S = 2.0  # between two looks for a database that is away
 ENDING_S = 5.0
 PAUSE_S = 60.0  # after a step that failed in a way nobody foresaw

@@ -12,6 +12,7 @@ from registry.component_file import read_file
 from registry.errors import ComponentError, Problem
 from registry.reference import number_of, shown_of, version_order
 from registry.source import component_type
+from registry.uses import Use, uses_of
 from registry.versions import FileProblem, Files, Identity, Key, Tag, Version
 
 _OF_TAG = re.compile("The tag `([^`]+)` ")
@@ -47,6 +48,7 @@ class History:
         self._seconds: dict[Key, set[str]] | None = None
         self._newest_read: tuple[str, str, Component | ComponentError] = (
             "", "", ComponentError("nothing was read yet"))
+        self._newest_uses: tuple[Use, ...] = ()
         self._position = 0
         for version in versions:
             self._keep(version)
@@ -85,8 +87,9 @@ class History:
         """The component in these bytes, without its document, or why there is none."""
         if self._newest_read[:2] != (path, blob):  # one file is asked for again and again
             try:
-                found = replace(read_file(path, self.files.blob(blob)), document={})
-                self._newest_read = path, blob, found
+                whole = read_file(path, self.files.blob(blob))
+                self._newest_read = path, blob, replace(whole, document={})
+                self._newest_uses = uses_of(whole, path)
             except ComponentError as error:
                 self._newest_read = path, blob, error
         return self._newest_read[2]
@@ -208,7 +211,8 @@ class History:
             committed_at=commit.committed_at, path=path, position=self._position,
             last_commit=commit.id if is_tagged else None, is_tagged=is_tagged,
             is_moved=self._is_taken(key, number), warnings=component.warnings,
-            readme=self.files.readme(commit.id, path), component=component)
+            readme=self.files.readme(commit.id, path), component=component,
+            uses=self._newest_uses)
         known = self._again.pop(version.identity, None)
         version.id = known.id if known else None
         self._keep(version)

@@ -7,7 +7,6 @@ from typing import Any, Container, Iterable, Iterator, Mapping
 
 import sqlalchemy as sa
 
-from registry.component import parse
 from registry.db import (
     events,
     file_problems,
@@ -21,7 +20,6 @@ from registry.db import (
 from registry.errors import NotFoundError, Problem
 from registry.history import History, Purged
 from registry.source import Source
-from registry.uses import Use, uses_of
 from registry.versions import FileProblem, Files, Key, Version
 
 _STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
@@ -168,15 +166,9 @@ def _write_uses(connection: sa.Connection, source_id: int, read: list[Version]) 
         versions.c.id, versions.c.type, versions.c.name, versions.c.version, versions.c.blob).where(
             versions.c.source_id == source_id))}
     rows = [{"version_id": ids[(*version.key, version.version, version.blob)], **asdict(use)}
-            for version in read for use in _uses(version)]
+            for version in read for use in version.uses]
     if rows:
         connection.execute(uses.insert(), rows)
-
-
-def _uses(version: Version) -> tuple[Use, ...]:
-    """Its text is read once more: a history keeps no documents, which are large."""
-    assert version.component is not None
-    return uses_of(parse(version.component.text), version.path)
 
 
 def _events(history: History, changed: list[Version],

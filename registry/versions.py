@@ -8,6 +8,7 @@ from typing import Protocol
 from registry.commits import Commit
 from registry.component import Component
 from registry.errors import Problem
+from registry.uses import Use
 
 Key = tuple[str, str]  # type and name
 Identity = tuple[str, str, str, str]  # type, name, version and blob
@@ -15,7 +16,8 @@ Identity = tuple[str, str, str, str]  # type, name, version and blob
 
 @dataclass(kw_only=True)
 class Version:
-    """One row of `versions`. `component`, without its document, is None if it was known before.
+    """One row of `versions`. `component`, without its document, is None if it was known before;
+    with it comes what it `uses`.
 
     Commit, path and bytes are those of the first sight and stay. `head_path` is the file at the
     head that holds the component, of its newest good version alone. `position` is when its bytes
@@ -42,6 +44,7 @@ class Version:
     warnings: tuple[Problem, ...] = ()
     readme: str | None = None
     component: Component | None = None
+    uses: tuple[Use, ...] = ()
 
     @property
     def key(self) -> Key:
