@@ -34,9 +34,9 @@ def publish(client: ApiClient, terminal: Terminal, file: Path, repository: str |
             message: str, is_signed_off: bool, is_confirmed: bool) -> None:
     """Propose a component file to GitHub, or put it on your shelf.
 
-    With --to, it is proposed to that repository on GitHub: what changes is shown, and after your yes
-    a fork or branch, a commit and a pull request are made with the token that you connected in the
-    settings. Without, it goes to your shelf on the server, a Git repository of yours there.
+    With --to, it is proposed to that repository on GitHub: what changes is shown, and after your
+    yes a fork or branch, a commit and a pull request are made with the token that you connected in
+    the settings. Without, it goes to your shelf on the server, a Git repository of yours there.
     """
     if repository is None:
         if path or message or is_signed_off or is_confirmed:

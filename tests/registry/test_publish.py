@@ -85,7 +85,7 @@ def test_with_a_fork_at_hand_it_takes_at_most_eight_requests(publishing):
     assert len(publishing.world.rest()) <= 8, publishing.world.rest()
 
 
-def test_a_second_lies_between_two_writes(publishing):
+def test_a_pause_lies_between_two_writes(publishing):
     publication, moments = publishing.confirmed(), []
     while publication.state != OPEN:
         before = len(publishing.writes())
