@@ -11,7 +11,6 @@ from registry.errors import ComponentError, NotFoundError
 from registry.highlight import spans, terms_of
 from registry.hits import Hit
 from registry.query import parse_query
-from registry.views import api_models as models
 from registry.views import completions
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
@@ -24,15 +23,17 @@ from registry.views.entries import (
 )
 from registry.views.errors import API_PREFIX
 from registry.views.finding import suggestions
+from registry.views.models import components as models
+from registry.views.models.search import CompletionQuery, Completions, ComponentPage, SearchQuery
 from registry.views.services import services
 
 COMPLETIONS_KEPT_S = 60
 api = Api("api_components", API_PREFIX)
 
 
-@api.route("GET", "/components", access=Access.PUBLIC, query=models.SearchQuery,
-           result=models.ComponentPage)
-def search_components(query: models.SearchQuery) -> dict[str, Any]:
+@api.route("GET", "/components", access=Access.PUBLIC, query=SearchQuery,
+           result=ComponentPage)
+def search_components(query: SearchQuery) -> dict[str, Any]:
     """Find components: words, "phrases", -without, OR, (groups) and filters such as type:job.
 
     A query that cannot be read is answered with 400 and the column of its mistake.
@@ -50,9 +51,9 @@ def search_components(query: models.SearchQuery) -> dict[str, Any]:
             "components": [_hit_json(hit, terms) for hit in page.hits]}
 
 
-@api.route("GET", "/complete", access=Access.PUBLIC, query=models.CompletionQuery,
-           result=models.Completions)
-def complete_name(query: models.CompletionQuery) -> ResponseReturnValue:
+@api.route("GET", "/complete", access=Access.PUBLIC, query=CompletionQuery,
+           result=Completions)
+def complete_name(query: CompletionQuery) -> ResponseReturnValue:
     """What a query may be going to: names that begin like its words, filters like its end."""
     answer = jsonify(
         completions=[{"type": each.type, "name": each.name}

@@ -9,7 +9,6 @@ from flask import Response, request, url_for
 from registry import receipts
 from registry.conversion import convert
 from registry.errors import ForbiddenError
-from registry.views import api_models as models
 from registry.views import auth, submissions
 from registry.views.api_openapi import Access, Api
 from registry.views.downloads import artifact_response, log_response
@@ -24,6 +23,8 @@ from registry.views.job_access import (
     task_of,
     without_content,
 )
+from registry.views.models import jobs as models
+from registry.views.models.machine import Pause, Queue
 from registry.views.services import services
 from runner.spec import FINAL_STATES
 
@@ -192,21 +193,21 @@ def _submission(body: models.JobRequest) -> submissions.Submission:
                                   parameters=body.parameters, name=body.name)
 
 
-@api.route("GET", "/queue", result=models.Queue, errors=(503,))
+@api.route("GET", "/queue", result=Queue, errors=(503,))
 def show_queue() -> dict[str, Any]:
     """How many jobs wait and run, and whether the queue is paused."""
     auth.required_user()
     return services().runner.queue()
 
 
-@api.route("POST", "/queue/pause", body=models.Pause, result=models.Queue, errors=(403, 503))
-def pause_queue(body: models.Pause) -> dict[str, Any]:
+@api.route("POST", "/queue/pause", body=Pause, result=Queue, errors=(403, 503))
+def pause_queue(body: Pause) -> dict[str, Any]:
     """Start no more jobs, until the queue is resumed; running ones go on. For an admin."""
     auth.required_admin("pause the queue")
     return services().runner.pause(body.reason)
 
 
-@api.route("POST", "/queue/resume", result=models.Queue, errors=(403, 503))
+@api.route("POST", "/queue/resume", result=Queue, errors=(403, 503))
 def resume_queue() -> dict[str, Any]:
     """Let jobs start again. For an admin."""
     auth.required_admin("resume the queue")

@@ -15,8 +15,8 @@ from pydantic.json_schema import models_json_schema
 from werkzeug.datastructures import MultiDict
 
 from registry.errors import InvalidInputError, Problem
-from registry.views.api_models import Error
 from registry.views.auth import required_user
+from registry.views.models.base import Error
 
 REF = "#/components/schemas/{model}"
 _PATH_ARGUMENT = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")

@@ -5,10 +5,11 @@ from typing import Any
 
 from registry.preview import Wanted
 from registry.publication import Publication
-from registry.views import api_models as models
 from registry.views.api_openapi import Api
 from registry.views.auth import required_user
 from registry.views.errors import API_PREFIX
+from registry.views.models import publications as models
+from registry.views.models.base import Empty
 from registry.views.publications import confirmed, looked_again, preview_json, publication_json
 from registry.views.services import services
 
@@ -63,16 +64,16 @@ def confirm_publication(number: int, body: models.Confirmation) -> dict[str, Any
     return publication_json(confirmed(_own(number), seen=body.seen))
 
 
-@api.route("POST", "/publications/<int:number>/retry", body=models.Empty,
+@api.route("POST", "/publications/<int:number>/retry", body=Empty,
            result=models.PublicationState, errors=(404, 409))
-def retry_publication(number: int, body: models.Empty) -> dict[str, Any]:
+def retry_publication(number: int, body: Empty) -> dict[str, Any]:
     """Have it go on now; of a draft, look it up on GitHub again."""
     return publication_json(looked_again(_own(number)))
 
 
-@api.route("POST", "/publications/<int:number>/withdraw", body=models.Empty,
+@api.route("POST", "/publications/<int:number>/withdraw", body=Empty,
            result=models.PublicationState, errors=(404, 409))
-def withdraw_publication(number: int, body: models.Empty) -> dict[str, Any]:
+def withdraw_publication(number: int, body: Empty) -> dict[str, Any]:
     """Give it up; what is on GitHub already stays there."""
     return publication_json(services().publications.withdraw(_own(number)))
 

@@ -3,16 +3,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from registry.views import api_models as models
 from registry.views.api_openapi import Api
 from registry.views.auth import required_user
 from registry.views.errors import API_PREFIX
+from registry.views.models import components as models
+from registry.views.models.publications import Publication
 from registry.views.services import services
 
 api = Api("api_publish", API_PREFIX)
 
 
-@api.route("POST", "/components", body=models.YamlText, status=201, result=models.Publication,
+@api.route("POST", "/components", body=models.YamlText, status=201, result=Publication,
            errors=(409, 410))
 def publish_component(body: models.YamlText) -> dict[str, Any]:
     """Publish a component to one's own shelf, a Git repository on this server.

@@ -8,11 +8,12 @@ from registry.changes import Change
 from registry.difference import Difference
 from registry.entry import Entry
 from registry.uses import Use, uses_of
-from registry.views import api_models as models
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
 from registry.views.entries import component_of, find_entry, resolved_json
 from registry.views.errors import API_PREFIX
+from registry.views.models import relations as models
+from registry.views.models.components import ComponentQuery
 from registry.views.services import services
 from registry.views.versions import compared
 
@@ -76,10 +77,10 @@ def list_users(type_name: str, name: str, query: models.UsersQuery) -> dict[str,
             "if_yanked_total": moved.total}
 
 
-@api.route("GET", "/components/<type_name>/<name>/uses", query=models.ComponentQuery,
+@api.route("GET", "/components/<type_name>/<name>/uses", query=ComponentQuery,
            result=models.Uses, access=Access.PUBLIC,
            errors=_ERRORS)
-def list_uses(type_name: str, name: str, query: models.ComponentQuery) -> dict[str, Any]:
+def list_uses(type_name: str, name: str, query: ComponentQuery) -> dict[str, Any]:
     """What a version uses: references, images, data and scripts, and what they mean now."""
     entry = _entry(type_name, name, query)
     wanted = uses_of(component_of(entry), entry.path)
@@ -128,7 +129,7 @@ def _use_json(use: Use) -> dict[str, Any]:
             "source": use.target_source or None, "version": use.target_version or None}
 
 
-def _entry(type_name: str, name: str, query: models.ComponentQuery) -> Entry:
+def _entry(type_name: str, name: str, query: ComponentQuery) -> Entry:
     version = query.version and f"@{query.version}"
     return find_entry(f"{type_name}/{name}{version}", query.source)
 

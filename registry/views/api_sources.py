@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from registry.versions import FileProblem
-from registry.views import api_models as models
 from registry.views import auth
 from registry.views.api_openapi import Access, Api
 from registry.views.errors import API_PREFIX
+from registry.views.models import sources as models
+from registry.views.models.machine import Health, Machine
 from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,
@@ -116,7 +117,7 @@ def _file_json(file: FileProblem) -> dict[str, Any]:
             "errors": [problem.as_json() for problem in file.problems]}
 
 
-@api.route("GET", "/health", access=Access.PUBLIC, result=models.Health)
+@api.route("GET", "/health", access=Access.PUBLIC, result=Health)
 def show_health() -> dict[str, Any]:
     """Which parts of the server answer."""
     is_up = services().runner.is_up()
@@ -124,7 +125,7 @@ def show_health() -> dict[str, Any]:
             "github": services().is_github_up(), "sync": {"last": iso(last_sync())}}
 
 
-@api.route("GET", "/machine", result=models.Machine, errors=(503,))
+@api.route("GET", "/machine", result=Machine, errors=(503,))
 def show_machine() -> dict[str, Any]:
     """What the machine that runs the jobs has, and what of it is free."""
     auth.required_user()

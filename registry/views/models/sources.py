@@ -1,0 +1,107 @@
+"""The API's bodies about sources: what they are, how they stand, what is wrong in their files."""
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from registry.views.models.base import Answer, Given, Problem
+
+
+class Source(Answer):
+    name: str
+    kind: str
+    location: str
+    head: str | None
+    synced_at: datetime | None
+    sync_error: str | None
+    components: int
+    problems: int = Field(description="Files that are no valid components.")
+    owner: str | None = Field(description="null: the bundled source.")
+    sub_paths: list[str] = Field(
+        description="Folders below which components are looked for; empty: everywhere.")
+    tag_prefix: str | None = Field(
+        description="Tags that begin so and go on with a version name versions; null: none do.")
+    is_private: bool = Field(description="Shown only to those whose own token reads it.")
+    branch: str | None = Field(description="null: the repository's default branch, or a folder.")
+    state: str = Field(description="`ok`, or in a word what is not as it should be.")
+    freshness: str = Field(description="Which commit is indexed, which one is upstream.")
+    upstream_head: str | None
+    checked_at: datetime | None = Field(description="When GitHub was last asked for that.")
+    next_sync_at: datetime | None
+    is_syncing: bool = Field(description="A sync runs, or begins in a moment.")
+
+
+class Sources(Answer):
+    sources: list[Source]
+
+
+class NewSource(Given):
+    location: str = Field(min_length=1, max_length=4096,
+                          description="A repository on GitHub as owner/name or by an address of "
+                                      "it; for admins also the whole path of a folder or bare "
+                                      "repository on the server's machine.")
+    name: str | None = Field(default=None, max_length=255)
+    branch: str | None = Field(default=None, max_length=255,
+                               description="Of a repository; null: its default branch.")
+    use_my_token: bool = Field(
+        default=False, description="Your own token may be used to sync it in the background; for "
+                                   "a private repository it must be.")
+    sub_paths: list[str] = Field(
+        default=[], max_length=100,
+        description="Folders below it where components are looked for; empty: everywhere.")
+    tag_prefix: str | None = Field(
+        default=None, max_length=100,
+        description="Have tags name versions: `v` takes v1.0.0 for 1.0.0; null: tags do not.")
+
+
+class FileProblem(Answer):
+    path: str
+    commit: str
+    errors: list[Problem]
+
+
+class FileProblems(Answer):
+    problems: list[FileProblem]
+    warnings: list[FileProblem] = Field(
+        description="Files that are components, and could be better.")
+
+
+class CatalogHash(Answer):
+    hash: str = Field(description="SHA-256 in hexadecimal digits.")
+
+
+class SyncProgress(Answer):
+    stage: str
+    title: str
+    done: int
+    total: int = Field(description="0: nobody knows yet of how much.")
+
+
+class SourceState(Answer):
+    code: str
+    title: str
+    text: str
+
+
+class SourceStatus(Source):
+    warnings: int = Field(description="Components that could be better written.")
+    progress: SyncProgress | None = Field(description="null: no sync runs.")
+    states: list[SourceState] = Field(description="What is not as it should be, the worst first.")
+    sponsor: str | None = Field(description="Whose token syncs it; null: none is used.")
+    held_head: str | None = Field(description="A commit that waits for the owner's word.")
+    held_count: int = Field(description="How many versions it would take away.")
+
+
+class HeldHead(Given):
+    head: str = Field(min_length=40, max_length=40,
+                      description="The commit that you agree to, as the source tells it.")
+
+
+class WebhookFacts(Answer):
+    url: str = Field(description="Where GitHub sends what happens; content type application/json.")
+    secret: str
+
+
+class Taken(Answer):
+    is_new: bool = Field(description="false: this delivery came before, so nothing was done.")
