@@ -30,7 +30,7 @@ class DemoProcess:
         with self._said.open("wb") as said:
             self.process = subprocess.Popen([sys.executable, "-m", "registry.cli", "demo"],
                                             cwd=ROOT, env=environ, stdout=stdout or said,
-                                            stderr=stdout or said)
+                                            stderr=stdout or said, preexec_fn=_hear_ctrl_c)
 
     def said(self) -> str:
         return self._said.read_text()
@@ -44,6 +44,11 @@ class DemoProcess:
         found = client.containers.list(all=True, filters={"label": f"paishare.runner={runner}"})
         client.close()
         return [each.name for each in found]
+
+
+def _hear_ctrl_c() -> None:
+    """Tests that a shell runs in the background are deaf to it, and so would be their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")
