@@ -1,4 +1,5 @@
 """Export and import as an operator runs them: a catalog leaves one machine and works on another."""
+import base64
 import os
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import pytest
 from tests.fakes.web_home import FILES, write_home
 from tests.functional.product import Product
 from tests.functional.runner_process import ROOT, wait_for
+
+OTHER_KEY = "ed25519:" + base64.b64encode(bytes(range(32))).decode()
 
 
 def paishare(home, *arguments):
@@ -59,10 +62,12 @@ def test_what_goes_wrong_is_one_sentence_with_the_next_step(exported, tmp_path):
     for arguments, text in (
             (("import", exported), "has 1 sources already"),
             (("import", tmp_path / "nothing"), "cannot be read: No such file"),
-            (("import", exported, "--key", "x"), "signed with another key"),
+            (("import", exported, "--key", "x"), "is no public key"),
+            (("import", exported, "--key", OTHER_KEY), "signed with another key"),
             (("export", tmp_path / "no" / "where"), "Name a file in a folder"),
             (("export",), "Name the file to write, or ask for --public-key")):
-        home = "twin" if "x" in arguments or tmp_path / "nothing" in arguments else "home"
+        is_elsewhere = "--key" in arguments or tmp_path / "nothing" in arguments
+        home = "twin" if is_elsewhere else "home"
         done = paishare(tmp_path / home, *arguments)
         assert done.returncode in (1, 2) and text in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
