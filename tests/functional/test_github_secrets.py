@@ -83,7 +83,10 @@ class Heard:
 def files_below(folder):
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
-            content = path.read_bytes()
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:  # what is written aside is moved away while we look
+                continue
             yield path, content
             if content.startswith(b"\x1f\x8b"):
                 yield f"{path}, unpacked", gzip.decompress(content)

@@ -2,6 +2,7 @@
 import base64
 import subprocess
 import sys
+from contextlib import suppress
 from urllib.parse import quote
 
 import psutil
@@ -38,8 +39,9 @@ def assert_nowhere(secret, texts):
 def everything(product):
     """Every file of the home, what serve printed, and every process's arguments."""
     for path in product.home.rglob("*"):
-        if path.is_file():
-            yield path, path.read_bytes()
+        with suppress(FileNotFoundError):  # what is written aside is moved away while we look
+            if path.is_file():
+                yield path, path.read_bytes()
     for process in psutil.process_iter(["cmdline"]):
         yield process, "\0".join(process.info["cmdline"] or []).encode()
 
