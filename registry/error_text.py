@@ -15,10 +15,18 @@ def problem_line(problem: Problem, file: str) -> str:
 def error_lines(error: RegistryError, file: str = "") -> list[str]:
     lines = [f"paishare: {printable(error.message)}"]
     lines += [problem_line(problem, file) for problem in error.problems
-              if problem.line or problem.message != error.message]
+              if not _is_said(problem, error.message, file)]
     if isinstance(error, NotFoundError) and error.nearest:
         lines.append(f"Did you mean {printable(', '.join(error.nearest))}?")
     return lines
+
+
+def _is_said(problem: Problem, message: str, file: str) -> bool:
+    """Whether the first line tells all of it; the place in a file is worth a line of its own."""
+    if not problem.line:
+        return problem.message == message
+    return not file and message == (f"Line {problem.line}, column {problem.column}: "
+                                    f"{problem.message}")
 
 
 def printable(text: str) -> str:

@@ -30,8 +30,8 @@ def section(user: User) -> dict[str, Any]:
         "problem": problem_text(account), "limitations": limitations(account),
         "ends_soon": account is not None and account.problem is None
         and account.expires_at is not None and account.expires_at - now < ENDS_SOON,
-        "waits_until": account.limited_until if account and account.limited_until
-        and account.limited_until > now else None}
+        "waits_until": account.limited_until if account and account.problem is None
+        and account.limited_until and account.limited_until > now else None}
 
 
 def as_json(user: User) -> dict[str, Any]:

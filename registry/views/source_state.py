@@ -111,6 +111,9 @@ _WITHDRAWN = {
 }
 
 
+_LOST = frozenset({"gone", "replaced"})  # what is not there any more is called nothing there
+
+
 def _upstream(source: Source) -> State | None:
     if source.upstream_state not in _UPSTREAM:
         return None
@@ -170,7 +173,7 @@ def _failed(source: Source) -> State | None:
 
 
 def _moved(source: Source) -> State | None:
-    if not is_on_github(source) or "/" not in source.name \
+    if not is_on_github(source) or source.upstream_state in _LOST or "/" not in source.name \
             or source.name.rpartition("-")[0] == source.location or source.name == source.location:
         return None
     return State(code="moved", tone="", title="Renamed on GitHub", text=(

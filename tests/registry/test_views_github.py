@@ -1,5 +1,5 @@
 """GitHub access on the page Settings, in the API and as OpenPAI's clients set it."""
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -56,6 +56,17 @@ def test_a_wrong_token_says_why_at_its_field_and_is_not_shown(ann):
     answer = ann.post("/settings/github", token="ghp_" + "w" * 36)
     assert answer.status_code == 400 and "does not accept this token" in answer.text
     assert 'aria-invalid="true"' in answer.text and "w" * 36 not in answer.text
+
+
+def test_a_token_that_is_over_is_not_said_to_wait_for_github(github, web, ann, octo):
+    connect(ann, github.world.classic_token(octo, "repo"))
+    accounts, user = web.services.github, web.services.accounts.user_named("ann")
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    accounts._update(user.id, limited_until=now + timedelta(hours=1))
+    assert "asked to wait" in ann.get("/settings").text
+    accounts.mark_dead(user.id)
+    page = ann.get("/settings").text
+    assert "GitHub access does not work" in page and "asked to wait" not in page
 
 
 def test_a_token_is_disconnected(github, web, ann, octo):

@@ -210,6 +210,13 @@ def test_each_state_says_what_happened_and_what_to_do(added):
         assert told["title"] == title and text in told["text"].replace("`", "")
 
 
+def test_what_is_gone_or_was_replaced_is_not_said_to_be_called_something_now(added):
+    for state in ("gone", "replaced"):
+        added.set("octo/parts", upstream_state=state, location="octo/elsewhere")
+        page = text_of(added.browser("ann").get("/sources/octo/parts"))
+        assert "octo/elsewhere" in page and "Renamed on GitHub" not in page
+
+
 def test_a_component_whose_repository_is_gone_says_so(added, github, parts):
     github.world.delete(parts)
     added.services.sources.request_sync("octo/parts")

@@ -109,6 +109,7 @@ def test_a_draft_is_kept_until_github_is_connected(web):
     browser = web.browser("bob")
     page, address = preview(browser)
     assert "GitHub is not connected" in page.text and "Create pull request" not in page.text
+    assert 'href="/settings#github"' in page.text and page.text.count(f"{address}/edit") == 1
     web.connect()
     browser.post(f"{address}/retry")
     assert "Create pull request" in browser.get(address).text

@@ -98,5 +98,12 @@ def test_an_error_reads_like_a_compilers():
         "paishare: 2 problems.", "x.yaml: name: is missing", "x.yaml:3:1: warning: tabs"]
 
 
+def test_an_error_at_one_place_is_said_once_and_in_a_file_also_where_editors_find_it():
+    error = ComponentError("Line 3, column 1: Tabs.", [Problem(message="Tabs.", line=3, column=1)])
+    assert error_lines(error) == ["paishare: Line 3, column 1: Tabs."]
+    assert error_lines(error, "x.yaml") == ["paishare: Line 3, column 1: Tabs.",
+                                            "x.yaml:3:1: Tabs."]
+
+
 def test_what_may_be_meant_is_asked():
     assert error_lines(NotFoundError("No x.", ["y", "z"]))[1] == "Did you mean y, z?"
