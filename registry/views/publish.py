@@ -89,7 +89,10 @@ def live(number: int) -> ResponseReturnValue:
 
 @blueprint.get("/<int(max=2147483647):number>/edit")
 def edit(number: int) -> ResponseReturnValue:
+    """One that is over says so instead: what is typed for it could not be kept."""
     found = _own(number)
+    if not states.may_follow(found.state, states.DRAFT):
+        return redirect(url_for("publish.show", number=number), 303)
     return _editor(Sheet(number=number, heading=f"Edit {found.reference}", wanted=Wanted(
         repository=found.repository, text=found.text, path=found.path, title=found.title,
         body=found.body, is_signed_off=found.is_signed_off)))

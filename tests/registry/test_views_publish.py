@@ -73,6 +73,14 @@ def test_a_component_is_previewed_and_one_click_opens_the_pull_request(web, bob)
     assert "The pull request is open." in bob.get(f"{address}/live").text
 
 
+def test_one_that_is_over_opens_no_editor_whose_text_would_be_lost(web, bob):
+    _, address = preview(bob)
+    assert bob.get(f"{address}/edit").status_code == 200
+    bob.post(f"{address}/withdraw")
+    answer = bob.get(f"{address}/edit")
+    assert (answer.status_code, answer.location) == (303, address)
+
+
 @pytest.mark.parametrize("type_name", TYPES)
 def test_what_a_new_component_begins_with_is_valid(bob, type_name):
     page = bob.get(f"/publish/new?type={type_name}").text
