@@ -120,9 +120,9 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
 
 def _queue(worker: Worker) -> dict[str, Any]:
     """`paused` is the sentence that people are told, None while jobs start."""
-    counts = worker.store.counts()
-    return {"paused": worker.queue.pause_reason(), "waiting": counts.get(WAITING, 0),
-            "running": counts.get(RUNNING, 0)}
+    counts = worker.store.count_by_state()
+    return {"paused": worker.queue.pause_reason(), "waiting": counts[WAITING],
+            "running": counts[RUNNING]}
 
 
 def _add_job_routes(app: Flask, worker: Worker) -> None:

@@ -220,12 +220,6 @@ class JobStore:
         return [_job(row) for row in self._rows(
             "select * from jobs where state = ? order by seq", states.WAITING)]
 
-    def counts(self) -> dict[str, int]:
-        """How many jobs wait and how many run, by state."""
-        return {row["state"]: row["jobs"] for row in self._rows(
-            "select state, count(*) as jobs from jobs where state in (?, ?) group by state",
-            states.WAITING, states.RUNNING)}
-
     def note(self, job_id: str, stage: str, text: str, *, is_event: bool = True) -> None:
         """Say how far a job has come; `is_event` False changes only the current reason."""
         with self._transaction() as db:
