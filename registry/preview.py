@@ -63,15 +63,16 @@ class Drafts:
         self._accounts = accounts
 
     def make(self, user_id: int, wanted: Wanted, *, id_: int | None = None) -> Publication:
-        """A new draft, or a new text for one that is there; looked up on GitHub at once.
+        """A draft, or a new text for a publication that is there; looked up on GitHub at once.
 
+        A draft of the same component for the same repository that waits is taken up.
         Raises ComponentError with every problem, InvalidInputError for what cannot be, and
         ConflictError where the publication went on meanwhile. What GitHub refuses stands in the
         draft's `problem`.
         """
         values, is_own_title = self._values(user_id, wanted), bool(wanted.title.strip())
         if id_ is None:
-            draft = self._publications.add_draft(user_id, **values)
+            draft = self._publications.take_up_draft(user_id, **values)
         else:
             draft = self._publications.rewrite(self._publications.get(user_id, id_), **values)
         return self.look(draft, keeps_words=is_own_title)

@@ -82,8 +82,21 @@ class Publications:
             return [Overview(id=row.id, user=row.user, state=row.state, problem=row.problem,
                              updated_at=row.updated_at) for row in connection.execute(query)]
 
-    def add_draft(self, user_id: int, **values: Any) -> Publication:
-        """A new draft; raises ForbiddenError where the user has too many."""
+    def take_up_draft(self, user_id: int, **values: Any) -> Publication:
+        """The user's draft of this component for this repository that waits, else a new one.
+
+        Raises ForbiddenError where the user has too many, ConflictError where it was just changed.
+        """
+        waiting = self._one(
+            publications.c.user_id == user_id, publications.c.state == DRAFT,
+            publications.c.pull_number.is_(None), publications.c.type == values["type"],
+            publications.c.name == values["name"],
+            sa.func.lower(publications.c.repository) == values["repository"].lower())
+        if waiting is not None:
+            return self.rewrite(waiting, **values)
+        return self._add_draft(user_id, **values)
+
+    def _add_draft(self, user_id: int, **values: Any) -> Publication:
         now = self._clock()
         with self._engine.begin() as connection:
             count = connection.scalar(sa.select(sa.func.count()).where(

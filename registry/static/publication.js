@@ -30,10 +30,12 @@ function update(html) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   for (const part of fresh.querySelectorAll("[id^=live-]")) {
     const shown = document.getElementById(part.id);
-    const isUsed = shown.contains(document.activeElement);
+    const isUsed = shown.contains(document.activeElement)
+      || shown.querySelector("details.confirm[open]");
     if (!isUsed && shown.innerHTML !== part.innerHTML) shown.replaceWith(part);
     else shown.dataset.wait = part.dataset.wait;
   }
+  document.title = document.getElementById("live-state").dataset.title;
 }
 
 async function watch() {

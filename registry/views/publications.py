@@ -12,7 +12,7 @@ from registry.errors import ConflictError, InvalidInputError, Problem
 from registry.preview import may_confirm
 from registry.publication import Publication, compare_url
 from registry.publication_problems import REBUILD, RETRY, Advice, advice_of
-from registry.publications import is_working
+from registry.publications import Overview, is_working
 from registry.views.services import services
 from registry.views.text import iso
 
@@ -85,6 +85,13 @@ def view_of(publication: Publication) -> View:
         may_rebuild=advice is not None and REBUILD in advice.actions,
         look_again_ms=SOON_MS if is_working(publication) else LATER_MS,
         is_held_up=is_working(publication) and not services().is_github_up())
+
+
+def overview_of(row: Overview) -> dict[str, Any]:
+    """What an admin sees of someone's publication, in the words that its author reads."""
+    return {"id": row.id, "user": row.user, "word": _WORDS[row.state],
+            "trouble": advice_of(row.problem).title if row.problem else "",
+            "updated_at": row.updated_at}
 
 
 def steps_of(publication: Publication) -> tuple[Step, ...]:

@@ -15,7 +15,13 @@ from registry.preview import Wanted, may_confirm
 from registry.publication import MAX_BODY, MAX_TITLE, Publication
 from registry.views import auth
 from registry.views.entries import find_entry
-from registry.views.publications import confirmed, errors_of, looked_again, view_of
+from registry.views.publications import (
+    confirmed,
+    errors_of,
+    looked_again,
+    overview_of,
+    view_of,
+)
 from registry.views.services import services
 
 CONTEXT = 5
@@ -37,7 +43,7 @@ def index() -> ResponseReturnValue:
     is_all = user.is_admin and request.args.get("all") == "1"
     own = [] if is_all else [view_of(each) for each in publications.of_user(user.id)]
     return render_template("publish/index.html", types=TYPES, is_all=is_all, views=own,
-                           everyone=publications.overview() if is_all else [])
+                           everyone=map(overview_of, publications.overview() if is_all else ()))
 
 
 @blueprint.get("/new")
@@ -84,7 +90,7 @@ def show(number: int) -> ResponseReturnValue:
 @blueprint.get("/<int(max=2147483647):number>/live")
 def live(number: int) -> ResponseReturnValue:
     """The parts of the page that change while it goes on, for the page's own script."""
-    return render_template("publish/_live.html", view=view_of(_own(number)))
+    return render_template("publish/live.html", view=view_of(_own(number)))
 
 
 @blueprint.get("/<int(max=2147483647):number>/edit")

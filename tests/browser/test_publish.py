@@ -47,8 +47,11 @@ def test_three_clicks_lead_from_a_valid_yaml_to_an_open_pull_request(github, sit
     for name in clicks:
         page.get_by_role("button", name=name).filter(visible=True).last.click()
     expect(page.get_by_text("This goes on by itself")).to_be_visible()
+    expect(page.get_by_text("Withdraw…")).to_be_visible()
     site.work()
     expect(page.get_by_text("The pull request is open.")).to_be_visible()  # with no reload
+    expect(page.get_by_text("Withdraw…")).to_have_count(0)
+    expect(page).to_have_title("script/tidy@1.1.0 – In review – PAIShare")
     (pull,) = github.world.pulls
     assert (len(clicks), pull.title) == (3, "Update script/tidy 1.1.0")
 

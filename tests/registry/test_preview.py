@@ -91,13 +91,30 @@ def test_what_is_no_repository_is_refused(text):
 
 def test_drafts_have_an_end(desk):
     draft = desk.draft()
-    for _ in range(MAX_DRAFTS - 1):
-        desk.publications.add_draft(desk.user.id, **{
+    for number in range(MAX_DRAFTS - 1):
+        desk.publications.take_up_draft(desk.user.id, **{
             name: getattr(draft, name) for name in (
-                "repo_id", "repository", "base_branch", "type", "name", "version", "path", "text",
-                "title", "body", "is_signed_off")})
+                "repo_id", "repository", "base_branch", "type", "version", "path", "text",
+                "title", "body", "is_signed_off")}, name=f"tidy-{number}")
     with pytest.raises(ForbiddenError, match="100 drafts"):
-        desk.draft()
+        desk.draft(NEW.replace("name: tidy", "name: another"))
+
+
+def test_a_draft_that_waits_is_taken_up_in_place_of_a_second_one(desk):
+    desk.connect()
+    first = desk.draft(title="Mine")
+    again = desk.draft(NEW + "# more\n", repository="Ann/Components")
+    assert (again.id, again.text, again.state) == (first.id, NEW + "# more\n", "DRAFT")
+    assert desk.draft(path="other/script/tidy.yaml").id == first.id
+    other = desk.draft(NEW.replace("name: tidy", "name: another"))
+    kept = {each.id for each in desk.publications.of_user(desk.user.id)}
+    assert kept == {first.id, other.id}
+
+
+def test_what_was_agreed_to_is_no_waiting_draft(desk):
+    desk.connect()
+    confirmed = desk.confirmed()
+    assert desk.draft().id != confirmed.id and desk.again(confirmed).text == NEW
 
 
 def test_nothing_follows_what_is_over():

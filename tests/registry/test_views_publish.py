@@ -109,8 +109,28 @@ def test_an_admin_sees_how_far_one_is_and_no_more(web, bob):
     page, address = preview(bob)
     bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
     listed = web.browser("admin").get("/publish?all=1").text
-    assert "by bob" in listed and "checked" in listed
+    assert "by bob" in listed and "Starting" in listed
     assert "ann/components" not in listed and "tidy" not in listed
+
+
+def test_an_admin_reads_in_words_why_one_does_not_go_on(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    web.world.delete(web.upstream)
+    web.work()
+    listed = web.browser("admin").get("/publish?all=1").text
+    assert "The repository is not there for you" in listed
+    assert not re.search("GONE|CHECKED", listed)
+
+
+def test_the_buttons_are_a_part_of_what_is_refreshed(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    assert f"{address}/withdraw" in bob.get(f"{address}/live").text
+    web.work()
+    live = bob.get(f"{address}/live").text
+    assert f"{address}/withdraw" not in live and f"{address}/edit" in live
+    assert 'data-title="script/tidy@1.1.0 – In review – PAIShare"' in live
 
 
 def test_a_draft_is_kept_until_github_is_connected(web):
