@@ -19,6 +19,7 @@ IMAGE = "localhost/paishare/busybox:test"
 class RunnerProcess:
     def __init__(self, home: Path, **environ: str) -> None:
         self.home, self.environ = home, environ
+        self.words = ["-m", "runner"]
         self.http = requests_unixsocket.Session()
         self.docker = docker.from_env()
         self.process: subprocess.Popen | None = None
@@ -26,7 +27,7 @@ class RunnerProcess:
     def start(self) -> None:
         log = open(self.home.parent / "runner.log", "ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runner"], cwd=ROOT, stdout=log, stderr=log,
+            [sys.executable, *self.words], cwd=ROOT, stdout=log, stderr=log,
             env={**os.environ, "RUNNER_HOME": str(self.home), "RUNNER_GRACE_S": "2",
                  **self.environ})
         log.close()

@@ -1,82 +1,25 @@
 """Docker is killed and started again below a running job: an engine of the test's own."""
-import os
-import shutil
 import signal
-import subprocess
-from pathlib import Path
 
-import docker
 import pytest
 
-from tests.functional.conftest import packed_busybox
-from tests.functional.runner_process import IMAGE, RunnerProcess, spec, wait_for
+from tests.functional.private_engine import private_engine
+from tests.functional.runner_process import RunnerProcess, spec, wait_for
 
-SCRIPT = """ip link set lo up
-exec dockerd --host unix://{0}/docker.sock --data-root {0}/data --exec-root {0}/exec \\
-  --containerd {0}/containerd.sock --pidfile {0}/pid --cgroup-parent paishare-test-{1}"""
-CONFIG = 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
 ONCE_LONG = "test -e out/kept/again || { touch out/kept/again; sleep 600; }"
 KEPT = {"storage": [{"kind": "storage", "uri": "kept", "target": "out/kept"}]}
 
 
-class Engine:
-    """A dockerd in a network of its own, so that it touches no other's containers or rules."""
-
-    def __init__(self, folder):
-        self.folder, self.process = folder, None
-        (folder / "containerd.toml").write_text(CONFIG)
-        with open(folder / "log", "ab") as log:  # apart, so that it outlives dockerd
-            self.containerd = subprocess.Popen(
-                ["containerd", "--config", folder / "containerd.toml", "--root", folder / "root",
-                 "--state", folder / "state", "--address", folder / "containerd.sock"],
-                stdout=log, stderr=log)
-        self.client = docker.DockerClient(f"unix://{folder}/docker.sock", version="1.41")
-
-    def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                ["unshare", "--net", "sh", "-c", SCRIPT.format(self.folder, os.getpid())],
-                stdout=log, stderr=log)
-        wait_for(self.is_up, "the engine answers", timeout_s=60)
-
-    def is_up(self):
-        try:
-            return self.client.ping()
-        except (docker.errors.DockerException, OSError):
-            return False
-
-    def end(self, how):
-        self.process.send_signal(how)
-        self.process.wait(60)
-
-    def close(self):
-        if self.process.poll() is None:
-            self.end(signal.SIGTERM)
-        self.containerd.terminate()
-        self.containerd.wait(60)
-        self.client.close()
-        for line in reversed(Path("/proc/mounts").read_text().splitlines()):
-            if line.split()[1].startswith(f"{self.folder}/"):  # which a killed dockerd leaves
-                subprocess.run(["umount", "--lazy", line.split()[1]], check=True)
-
-
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    if os.getuid() != 0 or not shutil.which("dockerd"):
-        pytest.skip("NO ENGINE WAS RESTARTED: that takes root and dockerd")
-    made = Engine(tmp_path_factory.mktemp("engine"))
-    try:
-        made.start()
-        made.client.api.import_image_from_data(
-            packed_busybox(), repository=IMAGE.rpartition(":")[0], tag=IMAGE.rpartition(":")[2])
-        yield made
-    finally:
-        made.close()
+    made = private_engine(tmp_path_factory.mktemp("engine"))
+    yield made
+    made.close()
 
 
 @pytest.fixture
 def runner(engine, tmp_path, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{engine.folder}/docker.sock")
+    monkeypatch.setenv("DOCKER_HOST", engine.address)
     process = RunnerProcess(tmp_path / "runner")
     process.start()
     yield process
