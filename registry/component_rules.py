@@ -177,9 +177,10 @@ def _version_problems(document: Document, value: Mapping[str, Any], type_name: s
                                        f"{advice}", "warning")
     version = value.get("version")
     if type_name != "job" and not version:
-        yield at_key(document, ("version",) if "version" in value else ("name",), (
+        beside = document.place(("version",) if "version" in value else ("name",))
+        yield document.problem(beside.start if beside.key is None else beside.key, (
             "`version` is missing, so that only its commit tells this version from others. "
-            "Add for example `version: 1.0.0`."), "warning")
+            "Add for example `version: 1.0.0`."), ("version",), "warning")
     elif version and isinstance(version, str) and not is_referable(version):
         yield at_value(document, ("version",), (
             "A version with spaces or `@`, or called `latest`, cannot be named in a reference "

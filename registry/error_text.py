@@ -5,11 +5,14 @@ from registry.errors import NotFoundError, Problem, RegistryError
 
 
 def problem_line(problem: Problem, file: str) -> str:
-    """`file:line:column: path: message`, as compilers write it; parts without a value left out."""
+    """`file:line:column: path: message`, as compilers write it.
+
+    Parts without a value are left out, and a path that the message itself begins with.
+    """
     place = ":".join(str(part) for part in (file, problem.line, problem.column) if part)
     kind = "" if problem.severity == "error" else problem.severity
-    return printable(": ".join(part for part in (place, kind, problem.path, problem.message)
-                               if part))
+    path = "" if problem.message.startswith(f"`{problem.path}`") else problem.path
+    return printable(": ".join(part for part in (place, kind, path, problem.message) if part))
 
 
 def error_lines(error: RegistryError, file: str = "") -> list[str]:

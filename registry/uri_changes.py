@@ -11,6 +11,7 @@ from registry.component import uris_of
 from registry.uses import plain_data, plain_image, plain_script
 
 _TAG_NUMBER = re.compile(r"v?(\d+)")
+_SCRIPT_FILE = re.compile(r"\.(?:py|ipynb|sh|bash|zsh|pl|rb|r|lua|sql|tcl)", re.I)
 
 
 def data_uri(pair: Pair) -> Iterator[Change]:
@@ -36,9 +37,9 @@ def _uris(pair: Pair, kind: str, old: Mapping[str, str], new: Mapping[str, str]
     gone = [uri for plain, uri in old.items() if plain not in new]
     come = [uri for plain, uri in new.items() if plain not in old]
     names = {_file_name(uri, kind): uri for uri in come}
-    what = "file" if kind == "data" else "folder"
     for uri in gone:
         name = _file_name(uri, kind)
+        what = _noun(uri, kind)
         if name in names:
             yield pair.change("inputs", f"The {what} `{name}` comes from {shown(names.pop(name))} "
                                         f"instead of {shown(uri)}.")
@@ -46,7 +47,7 @@ def _uris(pair: Pair, kind: str, old: Mapping[str, str], new: Mapping[str, str]
             yield pair.change("inputs", f"The {what} `{name}` is gone ({shown(uri)}): commands "
                                         "that name it do not find it.", BREAKING)
     for name, uri in names.items():
-        yield pair.change("inputs", f"The {what} `{name}` is new, from {shown(uri)}.",
+        yield pair.change("inputs", f"The {_noun(uri, kind)} `{name}` is new, from {shown(uri)}.",
                           is_new=True)
 
 
@@ -86,3 +87,12 @@ def _file_name(uri: str, kind: str) -> str:
     """What the input is called in a task."""
     path = plain_script(uri)[0] if kind == "script" else plain_data(uri).partition("?")[0]
     return unquote(posixpath.basename(path.rstrip("/")))
+
+
+def _noun(uri: str, kind: str) -> str:
+    """A script is a whole repository or folder, unless its name is one of a single file."""
+    if kind == "data":
+        return "file"
+    ending = posixpath.splitext(_file_name(uri, kind))[1]
+    is_file = _SCRIPT_FILE.fullmatch(ending) or (ending and "://" not in uri)
+    return "file" if is_file else "folder"

@@ -156,6 +156,10 @@ def test_a_change_of_a_job_is_a_sentence_with_a_verdict(old, new, sentence, verd
      "compatible"),
     (SCRIPT, "o/r@", "p/r.git@", "The folder `r` comes from `https://github.com/p/r.git@main` "
      "instead of `https://github.com/o/r@main`.", "compatible"),
+    (SCRIPT, "https://github.com/o/r@main", "./tidy.py", "The file `tidy.py` is new, from "
+     "`./tidy.py`.", "breaking"),
+    (SCRIPT, "https://github.com/o/r@main", "./tools", "The folder `tools` is new, from "
+     "`./tools`.", "breaking"),
     (SCRIPT, "o/r@", "o/other@", "The folder `r` is gone (`https://github.com/o/r@main`): "
      "commands that name it do not find it.", "breaking"),
     (IMAGE, "tf:1.4", "tf:1.5", "The image goes from `tf:1.4` to `tf:1.5`.",

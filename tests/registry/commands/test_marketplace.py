@@ -62,7 +62,13 @@ def test_validate_says_file_line_and_column_of_each_problem(run, tmp_path):
     file = tmp_path / "x.yaml"
     file.write_text("name: x\ntype: job\ntasks: []\n")
     code, out, _ = run("validate", JOB, file)
-    assert code == 1 and re.search(rf"^{file}:3:1: tasks: ", out, re.M)
+    assert code == 1 and re.search(rf"^{file}:3:1: `tasks` must be ", out, re.M)
+
+
+def test_validate_says_once_what_is_missing(run, tmp_path):
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\ntype: data\nuri: ./x\n")
+    assert run("validate", file)[1].startswith(f"{file}:1:1: warning: `version` is missing, ")
 
 
 def test_validate_of_a_missing_file_is_a_problem_like_any_other(run, tmp_path):
