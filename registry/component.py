@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any, Collection, Iterable, Mapping, NoReturn
 
 from registry.component_rules import (
@@ -81,8 +82,8 @@ class Component:
         return f"{self.type}/{self.name}" + (f"@{self.version}" if self.version else "")
 
 
-def parse(text: bytes | str, *, types: Collection[str] = TYPES) -> Component:
-    """Read one component of one of `types`.
+def parse(text: bytes | str, *, types: Collection[str] = TYPES, file: str = "") -> Component:
+    """Read one component of one of `types`; `file` is what its file is called, empty: any name.
 
     Raises ComponentError with every problem: line, column, path and what to write instead;
     the warnings are among them.
@@ -93,7 +94,10 @@ def parse(text: bytes | str, *, types: Collection[str] = TYPES) -> Component:
     problems = _all_problems(document, value, type_name)
     if any(problem.severity == "error" for problem in problems):
         raise component_error(problems)
-    return _component(document, type_name, problems)
+    component = _component(document, type_name, problems)
+    if not file or PurePosixPath(file).stem == component.name:
+        return component
+    return replace(component, warnings=(*problems, _misnamed(document, component.name, file)))
 
 
 def parse_recorded(text: str) -> Component:
@@ -118,6 +122,15 @@ def _component(document: Document, type_name: str, warnings: Iterable[Problem]) 
         version=_text(value, "version"), contributor=_text(value, "contributor"),
         description=_text(value, "description"), text=document.text, document=value,
         warnings=tuple(warnings))
+
+
+def _misnamed(document: Document, name: str, file: str) -> Problem:
+    place = document.places.get(("name",))
+    line, column = document.line_column(place.start) if place else (None, None)
+    return Problem(
+        message=f"The file is named {file} but the component {name}. It is found by the latter; "
+                f"better rename the file to {name}{PurePosixPath(file).suffix}.",
+        path="name", line=line, column=column, severity="warning")
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:

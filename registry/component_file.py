@@ -1,10 +1,9 @@
 """A component file: what its place says that it must hold, and what its bytes hold."""
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import PurePosixPath
 
-from registry.component import TYPES, Component, locate, parse
+from registry.component import TYPES, Component, parse
 from registry.errors import ComponentError, Problem
 from registry.source import component_type
 
@@ -29,20 +28,8 @@ def read_file(path: str, data: bytes) -> Component:
     if data.startswith(LFS_POINTER):
         raise ComponentError(IN_LFS.message, [IN_LFS])
     type_name = component_type(path)
-    component = parse(data, types=(type_name,) if type_name else TYPES)
-    if PurePosixPath(path).stem == component.name:
-        return component
-    return replace(component, warnings=(*component.warnings, _misnamed(component, path)))
+    return parse(data, types=(type_name,) if type_name else TYPES, file=PurePosixPath(path).name)
 
 
 def link_error() -> ComponentError:
     return ComponentError(LINK.message, [LINK])
-
-
-def _misnamed(component: Component, path: str) -> Problem:
-    line, column = locate(component.text, "name") or (None, None)
-    file = PurePosixPath(path)
-    return Problem(
-        message=f"The file is named {file.name} but the component {component.name}. It is found by "
-                f"the latter; better rename the file to {component.name}{file.suffix}.",
-        path="name", line=line, column=column, severity="warning")
