@@ -87,6 +87,7 @@ sources = sa.Table(
     sa.Column("repo_id", sa.BigInteger, index=True,
               comment="GitHub's number of the repository, its key; None: a local source"),
     sa.Column("branch", Text(255), comment="None: the default branch of the repository"),
+    sa.Column("default_branch", Text(255), comment="what that was called at the last sync"),
     sa.Column("is_private", sa.Boolean, nullable=False, server_default=sa.false(),
               comment="shown only to those whose own token was seen to read it"),
     sa.Column("sponsor_id", sa.ForeignKey("users.id"),
@@ -103,6 +104,8 @@ sources = sa.Table(
     sa.Column("confirmed_head", Text(40), comment="the held head that the owner agreed to"),
     sa.Column("progress", sa.JSON,
               comment="stage, done and total of the sync that runs now; None: none does"),
+    sa.Column("last_problems", sa.JSON,
+              comment="the invalid files of a repository that is gone, as long as it is"),
     sa.Column("next_sync_at", sa.DateTime),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0",
               comment="syncs that failed in a row; each waits longer"),
@@ -260,6 +263,9 @@ github_tokens = sa.Table(
               comment="background requests since background_since"),
     sa.Column("background_since", sa.DateTime),
     sa.Column("limited_until", sa.DateTime, comment="GitHub asked to wait until then"),
+    sa.Column("sso_url", Text,
+              comment="where the token is authorized for an organization that asked for it"),
+    sa.Column("sso_at", sa.DateTime, comment="when that was; None: nobody asks for it"),
 )
 
 repo_access = sa.Table(

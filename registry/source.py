@@ -37,7 +37,9 @@ class Source:
     default one. `sponsor_id` names whose token syncs it, None: none is needed. `upstream_head` is
     what GitHub told of at `checked_at`, and at `upstream_at` for the first time. `held_head` would
     withdraw `held_count` versions and waits for the owner's word, which `confirmed_head` is.
-    `progress` None: no sync runs.
+    `progress` None: no sync runs. `default_branch` None: not known yet. `withdrawn` counts the
+    components that are not at the head any more and keep serving; `last_problems` are the invalid
+    files of a repository that is gone.
     """
 
     id: int
@@ -69,6 +71,9 @@ class Source:
     progress: Mapping[str, Any] | None = None
     next_sync_at: datetime | None = None
     failures: int = 0
+    default_branch: str | None = None
+    last_problems: Sequence[Mapping[str, Any]] | None = None
+    withdrawn: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

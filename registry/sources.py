@@ -229,10 +229,13 @@ class Sources:
 
 
 def _selected() -> sa.Select[Any]:
-    components = sa.select(sa.func.count()).where(
-        versions.c.source_id == sources.c.id, versions.c.is_latest, versions.c.is_present)
+    latest = sa.select(sa.func.count()).where(
+        versions.c.source_id == sources.c.id, versions.c.is_latest)
+    components = latest.where(versions.c.is_present)
+    withdrawn = latest.where(~versions.c.is_present)
     problems = sa.select(sa.func.count()).where(file_problems.c.source_id == sources.c.id)
     return sa.select(sources, components.scalar_subquery().label("components"),
+                     withdrawn.scalar_subquery().label("withdrawn"),
                      problems.scalar_subquery().label("problems"))
 
 
