@@ -16,6 +16,7 @@ from runner.artifacts import LogRecord, iter_log, search_log
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
 from runner.job_store import Job
+from runner.logins import logins_from_json
 from runner.quotas import cluster_name
 from runner.room import Bounds
 from runner.scheduler import placement_from_json
@@ -129,7 +130,8 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
     @app.post("/jobs")
     def submit() -> tuple[Response, int]:
         spec = job_spec_from_json(_body().get("spec"))
-        job, is_new = worker.submit(spec, request.headers.get("Idempotency-Key"))
+        job, is_new = worker.submit(spec, request.headers.get("Idempotency-Key"),
+                                    logins_from_json(_body().get("logins")))
         return jsonify(_whole(worker, job)), 201 if is_new else 200
 
     @app.get("/jobs")
@@ -264,6 +266,7 @@ def _whole(worker: Worker, job: Job) -> dict[str, Any]:
         "spec": json.loads(job.spec_text),
         "events": worker.store.events(job.id),
         "progress": None if progress is None else vars(progress),
+        "pulls": worker.images.of(job.id),
         "attempts": [_attempt(worker, job, row) for row in worker.store.attempts(job.id)],
     }
 

@@ -1,15 +1,16 @@
 """Docker, one method a call: images, containers, streams. Its exceptions become EngineError."""
 from __future__ import annotations
 
+import json
 import re
 import signal
 import struct
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Iterator, Mapping
 
 import docker
 import requests
@@ -18,16 +19,20 @@ from docker import errors as docker_errors
 from docker import types
 from docker.utils import kwargs_from_env
 
-from runner.errors import EngineError
+from runner.errors import EngineError, RunnerError
+from runner.spec import Login
 
 STREAM_NAMES = {1: "stdout", 2: "stderr"}
 LOG_CONFIG = types.LogConfig(type="local", config={
     "max-size": "4g", "max-file": "2", "compress": "false"})
 LABEL = "paishare.runner"
-BUNDLED = "localhost/paishare/"  # images that no registry has
-BUILD_IT = "The operator of this machine builds it once: python -m runner build-image"
 KILLED_CODES = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
-PASSING_FAULTS = re.compile("timeout|toomanyrequests", re.IGNORECASE)
+REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+ASK_S = 60.0
+
+
+class PullError(RunnerError):
+    """Docker could not bring an image here; the message is Docker's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +97,43 @@ def _translated(what: str) -> Iterator[None]:
                           "Start the Docker engine; the job goes on then.") from error
 
 
+@contextmanager
+def _in_its_words() -> Iterator[None]:
+    """What Docker refuses stays as Docker says it; where Docker itself is away: EngineError."""
+    try:
+        with _translated("Asking for an image"):
+            yield
+    except EngineError as error:
+        if isinstance(error.__cause__, docker_errors.APIError):
+            raise PullError(error.__cause__.explanation or str(error.__cause__)) from error
+        raise
+
+
+class Pull:
+    """A pull under way: Docker's lines about it; closing it, from any thread, cancels it."""
+
+    def __init__(self, response: requests.Response) -> None:
+        self._response = response
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Ends early when it is closed; raises PullError with Docker's words."""
+        try:
+            with _in_its_words(), self._response:
+                for line in filter(None, self._response.iter_lines()):
+                    if "error" in (said := json.loads(line)):
+                        raise PullError(said["error"])
+                    yield said
+        except (EngineError, ValueError):
+            if not self._is_closed:
+                raise
+
+    def close(self) -> None:
+        self._is_closed = True
+        with suppress(OSError, ValueError, RuntimeError):  # it may have ended just now
+            self._response.raw.shutdown()
+
+
 class DockerDriver:
     """Thin: no state but the connections. Containers of other runners are never touched."""
 
@@ -133,41 +175,49 @@ class DockerDriver:
             raise
         return found["Id"], found["Config"].get("WorkingDir") or ""
 
-    def pull(self, uri: str, report: Callable[[str, int, int | None], None],
-             is_cancelled: Callable[[], bool]) -> None:
-        """Pull with progress in bytes over all layers; returns early when cancelled.
+    def image_ids(self) -> frozenset[str]:
+        """The content digest of every image that is here."""
+        with _translated("Listing images"):
+            return frozenset(row["Id"] for row in self._api.images(all=True))
 
-        Raises EngineError; only what passes by itself (a timeout, a rate limit) is the platform's.
+    def registry_digests(self, digest: str) -> frozenset[str]:
+        """By which digests registries have an image that is here: those of its manifests."""
+        with _translated(f"Looking for image {digest[:19]}"):
+            found = self._api.inspect_image(digest)["RepoDigests"] or ()
+        return frozenset(name.rpartition("@")[2] for name in found)
+
+    def ask_registry(self, uri: str, login: Login | None) -> str:
+        """The digest by which the registry has an image; Docker logs in for this one call.
+
+        Raises PullError with Docker's words where it is refused.
         """
-        try:
-            self._pull(uri, report, is_cancelled)
-        except EngineError as error:
-            is_passing = bool(PASSING_FAULTS.search(error.message))
-            hint = f". {BUILD_IT}" if uri.startswith(BUNDLED) else ""
-            raise EngineError(f"Image {uri} is not on this machine and cannot be pulled: "
-                              f"{error.message}{hint}", is_platform=is_passing) from error
+        if not REFERENCE.fullmatch(uri) or ".." in uri:  # it becomes a part of an address
+            raise PullError("invalid reference format")
+        url = f"{self._api.base_url}/v{self._api.api_version}/distribution/{uri}/json"
+        with _in_its_words():
+            response = self._api.get(url, headers=_auth(login), timeout=ASK_S)
+            _raise_for_status(response)
+            return response.json()["Descriptor"]["digest"]
+
+    def pull(self, uri: str, login: Login | None, silence_s: float) -> Pull:
+        """Begin to pull an image; Docker logs in for this one call, else asks as nobody.
+
+        It breaks off where Docker says nothing for `silence_s`.
+        Raises PullError with Docker's words where it is refused at once.
+        """
+        repository, tag = docker.utils.parse_repository_tag(uri)
+        url = f"{self._streams.base_url}/v{self._streams.api_version}/images/create"
+        with _in_its_words():
+            response = self._streams.post(url, headers=_auth(login), stream=True,
+                                          timeout=silence_s, params={
+                                              "fromImage": repository, "tag": tag or "latest"})
+            _raise_for_status(response)
+        return Pull(response)
 
     def remove_image(self, digest: str) -> None:
         """Raises EngineError where a container uses it, or it is somebody's parent."""
         with _translated(f"Removing image {digest[:19]}"):
             self._api.remove_image(digest)
-
-    def _pull(self, uri: str, report: Callable[[str, int, int | None], None],
-              is_cancelled: Callable[[], bool]) -> None:
-        repository, tag = docker.utils.parse_repository_tag(uri)
-        layers: dict[str, tuple[int, int]] = {}
-        with _translated("Docker says"):
-            for line in self._streams.pull(repository, tag=tag or "latest", stream=True,
-                                           decode=True):
-                if is_cancelled():
-                    return
-                if "error" in line:
-                    raise EngineError(f"Docker says: {line['error']}")
-                detail = line.get("progressDetail") or {}
-                if line.get("status") == "Downloading" and detail.get("total"):
-                    layers[line["id"]] = (detail["current"], detail["total"])
-                    current, total = map(sum, zip(*layers.values()))
-                    report(f"Pulling image {uri}", current, total)
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -239,6 +289,10 @@ class DockerDriver:
                 return None
             raise
 
+    def is_own(self, container: Container) -> bool:
+        """Whether this runner made it."""
+        return container.labels.get(LABEL) == self.runner_id
+
     def own(self) -> list[tuple[str, str, dict[str, str]]]:
         """Id, name and labels of every container that this runner made."""
         with _translated("Listing containers"):
@@ -306,6 +360,21 @@ class DockerDriver:
                     left[stream] -= dropped
                     if data[dropped:]:
                         yield stream, data[dropped:]
+
+
+def _auth(login: Login | None) -> dict[str, str]:
+    """The header that carries a login; nothing of it is kept, here or by Docker."""
+    if login is None:
+        return {}
+    return {"X-Registry-Auth": docker.auth.encode_header({
+        "username": login.username, "password": login.secret, "serveraddress": login.server})}
+
+
+def _raise_for_status(response: requests.Response) -> None:
+    try:
+        response.raise_for_status()
+    except requests.HTTPError as error:
+        docker_errors.create_api_error_from_http_exception(error)
 
 
 def _device_requests(gpus: tuple[str, ...]) -> list[types.DeviceRequest] | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from runner import spec as states
 from runner.errors import NotFoundError, RunnerError
@@ -168,14 +168,20 @@ class JobStore:
 
     # -- jobs ---------------------------------------------------------------------------------
 
-    def enqueue(self, spec: JobSpec, key: str | None = None) -> tuple[Job, bool]:
-        """Keep a new job; with a `key` seen before, return that job and False."""
+    def enqueue(self, spec: JobSpec, key: str | None = None, *,
+                before: Callable[[str], None] | None = None) -> tuple[Job, bool]:
+        """Keep a new job; with a `key` seen before, return that job and False.
+
+        `before` is called with the id of a new job before anybody can see it.
+        """
         with self._transaction() as db:
             if key:
                 known = db.execute("select * from jobs where key = ?", (key,)).fetchone()
                 if known:
                     return _job(known), False
             job_id = secrets.token_hex(6)
+            if before:
+                before(job_id)
             db.execute(
                 "insert into jobs (id, key, user, name, virtual_cluster, state, stage, reason,"
                 " spec, created_at) values (?, ?, ?, ?, ?, ?, 'setup', ?, ?, ?)",

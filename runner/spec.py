@@ -21,6 +21,8 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
     STOPPED: frozenset(),
 }
 MAX_LIMIT_S = 366 * 86400
+DOCKER_HUB = "docker.io"
+_HUB_NAMES = frozenset({"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
 STAGES = ("setup", "image", "data", "queue", "run", "end")
 
 
@@ -68,6 +70,22 @@ class Image:
 
     uri: str
     digest: str | None = None
+
+    @property
+    def server(self) -> str:
+        """The registry that the name is of."""
+        first, slash, _ = self.uri.partition("/")
+        is_server = slash and ("." in first or ":" in first or first == "localhost")
+        return registry_name(first) if is_server else DOCKER_HUB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """What one user logs in to one registry with. It travels beside a job spec, never in it."""
+
+    server: str
+    username: str
+    secret: str = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +197,13 @@ JOB_SPEC_SCHEMA = {
     }),
 }
 _VALIDATOR = Draft202012Validator(JOB_SPEC_SCHEMA)
+
+
+def registry_name(server: str) -> str:
+    """A registry as images name it, from how people and `docker login` write it."""
+    name = server.strip().partition("://")[2] or server.strip()
+    name = name.partition("/")[0].lower()
+    return DOCKER_HUB if name in _HUB_NAMES else name
 
 
 def _inputs(values: list[Mapping[str, Any]]) -> tuple[Input, ...]:

@@ -8,7 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from runner import outcome
 from runner import spec as states
@@ -20,14 +20,17 @@ from runner.dispatcher import Dispatcher
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
 from runner.housekeeping import Housekeeper
+from runner.image_access import ImageAccess
+from runner.images import Cancelled, Images, Want
 from runner.job_store import Job, JobStore
+from runner.logins import Logins
 from runner.metrics import Sampler
 from runner.outcome import Decision
 from runner.ports import Ports
 from runner.quotas import RulesFile
 from runner.room import Room
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
-from runner.spec import Image, Input, JobSpec
+from runner.spec import Image, Input, JobSpec, Login
 from runner.staging import Stager
 
 log = logging.getLogger(__name__)
@@ -70,6 +73,9 @@ class Worker:
             folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
             on_log=self._on_log, ports=ports)
         self._housekeeper = Housekeeper(settings, store, driver, stager)
+        self.images = Images(driver, ImageAccess(settings.home / "image-access.json"),
+                             make_room=self._housekeeper.tidy)
+        self.logins = Logins(settings.home / "logins")
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
         self._preparing: set[str] = set()
@@ -98,13 +104,19 @@ class Worker:
 
     # -- what the API calls -------------------------------------------------------------------
 
-    def submit(self, spec: JobSpec, key: str | None) -> tuple[Job, bool]:
-        """Keep a job; one that can never run here fails at once and says why."""
-        job, is_new = self.store.enqueue(spec, key)
+    def submit(self, spec: JobSpec, key: str | None, logins: Iterable[Login] = ()
+               ) -> tuple[Job, bool]:
+        """Keep a job; one that can never run here fails at once and says why.
+
+        `logins` are kept until its images are here.
+        """
+        job, is_new = self.store.enqueue(
+            spec, key, before=lambda job_id: self.logins.keep(job_id, logins))
         if is_new:
             fit = self.explain(spec)
             if fit.fit == NEVER:
                 self.store.transition(job.id, states.FAILED, "end", fit.reason)
+                self.logins.drop(job.id)
             self._wake.set()
         return self.store.get(job.id), is_new
 
@@ -177,6 +189,7 @@ class Worker:
             if job.stop_requested:
                 self.store.transition(job.id, states.STOPPED, "end", "The job was stopped "
                                       "before it ran.")
+                self.logins.drop(job.id)
             elif delay_s > 0:
                 due_s = min(due_s, delay_s)
             elif job.stage == "queue":
@@ -198,7 +211,7 @@ class Worker:
             spec = self._pinned(job)
             self.store.pin(job.id, spec)
             self.store.note(job.id, "queue", "Waits for free resources.")
-        except _Cancelled:
+        except (_Cancelled, Cancelled):
             log.info("job %s was stopped while it was prepared", job.id)
         except RunnerError as error:
             self._prepare_failed(job, error)
@@ -207,6 +220,8 @@ class Worker:
             self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
         finally:
             self.progress.pop(job.id, None)
+            if self.store.get(job.id).stage in ("queue", "end"):
+                self.logins.drop(job.id)
             with self._lock:
                 self._preparing.discard(job.id)
             self._wake.set()
@@ -234,20 +249,12 @@ class Worker:
         return dataclasses.replace(job.spec, task_roles=roles)
 
     def _pin_image(self, job: Job, image: Image) -> Image:
-        found = self.driver.image(image.digest or image.uri)
-        is_pulled = found is None
-        if found is None:
-            self.store.note(job.id, "image", f"Pulling image {image.uri}.")
-            self.driver.pull(image.uri, self._reporter(job), self._canceller(job))
-            self._check_cancelled(job)
-            found = self.driver.image(image.uri)
-        else:
-            self.store.note(job.id, "image", f"Image {image.uri} is here.")
-        if found is None or image.digest not in (None, found[0]):
-            raise RunnerError(f"Image {image.uri} is no longer the one that the job was pinned to "
-                              f"({image.digest}). Submit the job again to take the present one.")
-        self._housekeeper.note_image(found[0], is_pulled=is_pulled)
-        return dataclasses.replace(image, digest=found[0])
+        brought = self.images.bring(image, Want(
+            job_id=job.id, user=job.user, login=self.logins.of(job.id, image.server),
+            is_cancelled=self._canceller(job), report=self._reporter(job),
+            say=lambda text: self.store.note(job.id, "image", text)))
+        self._housekeeper.note_image(brought.digest, is_pulled=brought.is_pulled)
+        return dataclasses.replace(image, digest=brought.digest)
 
     def _pin_input(self, job: Job, item: Input) -> Input:
         fetched = self.stager.fetch(item, report=self._reporter(job),
@@ -333,6 +340,7 @@ class Worker:
     def _recover(self) -> None:
         """Adopt what ran, and remove what no live attempt owns."""
         live = {(row["job_id"], str(row["number"])) for row in self.store.running_attempts()}
+        self.logins.keep_only({job.id for job in self.store.waiting() if job.stage != "queue"})
         self._adopt()
         for container, name, labels in self.driver.own():
             if _owner(labels) not in live:

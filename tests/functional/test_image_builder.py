@@ -54,12 +54,6 @@ def test_the_image_has_what_the_programs_need_and_little_else(image, api):
     assert api.inspect_image(image)["Size"] < 250e6
 
 
-def test_who_pulls_an_image_of_the_bundled_jobs_is_told_to_build_it():
-    driver = DockerDriver("test-image")
-    with pytest.raises(EngineError, match="python -m runner build-image$"):
-        driver.pull("localhost/paishare/absent:1", lambda *_: None, lambda: False)
-
-
 def test_a_registry_that_says_nothing_is_given_up_in_time(api):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         name = f"127.0.0.1:{silent.getsockname()[1]}/debian:bookworm-slim"
