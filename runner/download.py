@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Mapping
+from typing import IO, Any, Callable, Iterator, Mapping
 
 import requests
 import urllib3
@@ -15,10 +16,21 @@ import urllib3
 from runner.cache import Cache, Watch, remove, sha256_of
 from runner.errors import StagingError
 from runner.network import Network, refusal
+from runner.remote_files import BrokenOff, RemoteFiles
 from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_web
 
 BODY_TRIES = 5
 CHUNK_BYTES = 1 << 20
+CHECK_SPACE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """Where a file is in a storage that the operator names; `name` is the storage's."""
+
+    name: str
+    files: RemoteFiles
+    path: str
 
 
 class _Restart(Exception):
@@ -31,41 +43,48 @@ class Downloader:
     def __init__(self, cache: Cache, network: Network, folders: AllowedFolders) -> None:
         self._cache, self._network, self._folders = cache, network, folders
 
-    def fetch(self, uri: str, sha256: str | None, watch: Watch) -> str:
+    def fetch(self, uri: str, sha256: str | None, watch: Watch,
+              remote: Remote | None = None) -> str:
         """Bring a file into the cache and return its SHA-256.
 
+        `remote` is where to ask for a URI that is neither of the web nor of this machine.
         `sha256` given and here already: nothing is asked of anyone. None: what the cache has is
         taken if the server says that it has not changed since. Raises StagingError.
         """
+        if remote:
+            return self._fetch(uri, f"{remote.name} {uri}", sha256, watch, lambda transfer:
+                               transfer.receive(remote.files, remote.path))
         is_local = scheme_of(uri) == "file"
         source = self._folders.check(local_path(uri), uri) if is_local else None
         if not is_local:
             split_web(uri)
+        return self._fetch(uri, uri, sha256, watch, lambda transfer: (
+            transfer.copy(source, self._folders) if source else transfer.download(self._network)))
+
+    def _fetch(self, uri: str, address: str, sha256: str | None, watch: Watch,
+               bring: Callable[[_Transfer], str]) -> str:
         if self._cache.has_file(sha256):
             return str(sha256)
-        asked_at = time.time()
-        with self._cache.lock(self._cache.key(uri), watch):
-            note = self._cache.note(self._cache.key(uri))
+        asked_at, key = time.time(), self._cache.key(address)
+        with self._cache.lock(key, watch):
+            note = self._cache.note(key)
             if sha256 or not self._cache.has_file(note.get("sha256")):
                 note = {}
             if self._cache.has_file(sha256):
                 return str(sha256)
             if note and note["checked_at"] >= asked_at:
                 return note["sha256"]
-            transfer = _Transfer(self._cache, uri, sha256, note, watch)
-            if source:
-                return transfer.copy(source, self._folders)
-            return transfer.download(self._network)
+            return bring(_Transfer(self._cache, uri, key, sha256, note, watch))
 
 
 class _Transfer:
     """One file on its way into the cache; the lock of its entry is held."""
 
-    def __init__(self, cache: Cache, uri: str, sha256: str | None, known: Mapping[str, Any],
-                 watch: Watch) -> None:
+    def __init__(self, cache: Cache, uri: str, key: str, sha256: str | None,
+                 known: Mapping[str, Any], watch: Watch) -> None:
         self._cache, self._uri, self._sha256 = cache, uri, sha256
         self._known, self._watch = known, watch
-        self._key = cache.key(uri)
+        self._key = key
         self._part = cache.parts / self._key
         self._part_note = cache.parts / f"{self._key}.json"
         self._text = f"Fetching {uri.rstrip('/').rsplit('/', 1)[-1] or uri}"
@@ -73,15 +92,22 @@ class _Transfer:
     # -- from the web -------------------------------------------------------------------------
 
     def download(self, network: Network) -> str:
+        return self._persistently(lambda: self._download(network))
+
+    def _download(self, network: Network) -> str:
+        with network.session() as session, self._open(network, session) as response:
+            if response.status_code == 304:
+                return self._unchanged(self._known["validators"])
+            return self._read(response)
+
+    def _persistently(self, bring: Callable[[], str]) -> str:
+        """Try again what broke off, until BODY_TRIES in a row have brought nothing new."""
         tries = 0
         while True:
             size_before = self._part_size()
             try:
-                with network.session() as session, self._open(network, session) as response:
-                    if response.status_code == 304:
-                        return self._unchanged(self._known["validators"])
-                    return self._read(response)
-            except (_Restart, urllib3.exceptions.HTTPError) as error:
+                return bring()
+            except (_Restart, BrokenOff, urllib3.exceptions.HTTPError) as error:
                 tries = 1 if self._part_size() > size_before else tries + 1
                 if isinstance(error, _Restart):
                     self._drop_part()
@@ -134,14 +160,22 @@ class _Transfer:
         length = response.headers.get("content-length", "")
         total = begin + int(length) if length.isdigit() else None
         self._check_space(total, begin)
+        self._append(iter(lambda: response.raw.read1(CHUNK_BYTES, decode_content=False), b""),
+                     begin, total)
+        return self._finish(validators)
+
+    def _append(self, chunks: Iterator[bytes], begin: int, total: int | None) -> None:
+        """Write what comes to the part; what says no size ends where the disk is nearly full."""
+        checked = current = begin
         with open(self._part, "ab") as part:
-            current = begin
-            while chunk := response.raw.read1(CHUNK_BYTES, decode_content=False):
+            for chunk in chunks:
                 part.write(chunk)
                 current += len(chunk)
                 self._watch.check()
                 self._watch.progress(self._text, current, total)
-        return self._finish(validators)
+                if total is None and current - checked > CHECK_SPACE_BYTES:
+                    checked = current
+                    self._check_space(current + 2 * CHECK_SPACE_BYTES, current)
 
     def _begin(self, response: requests.Response) -> int:
         """From which byte on the answer is; raises _Restart when that is not what was asked."""
@@ -151,6 +185,28 @@ class _Transfer:
         if not size or not response.headers.get("content-range", "").startswith(f"bytes {size}-"):
             raise _Restart
         return size
+
+    # -- from a storage of the operator's -----------------------------------------------------
+
+    def receive(self, files: RemoteFiles, path: str) -> str:
+        return self._persistently(lambda: self._receive(files, path))
+
+    def _receive(self, files: RemoteFiles, path: str) -> str:
+        self._watch.check()
+        self._watch.progress(self._text, 0, None)
+        found = files.look(path)
+        validators = {"version": found.version}
+        if self._known.get("validators") == validators:
+            return self._unchanged(validators)
+        begin = self._part_size()
+        if begin > found.size or begin and json.loads(self._part_note.read_text()) != validators:
+            begin = 0
+        if not begin:
+            self._drop_part()
+            self._part_note.write_text(json.dumps(validators))
+        self._check_space(found.size, begin)
+        self._append(files.read(found, begin), begin, found.size)
+        return self._finish(validators)
 
     # -- from this machine --------------------------------------------------------------------
 

@@ -67,12 +67,16 @@ class Network:
         It takes no proxy, password or certificate from the runner's surroundings.
         """
         session = requests.Session()
+        self.guard(session)
+        return session
+
+    def guard(self, session: requests.Session) -> None:
+        """Make a session one as `session` gives."""
         session.trust_env = False
         session.max_redirects = 10
         adapter = _CheckedAdapter(self)
         session.mount("http://", adapter)
         session.mount("https://", adapter)
-        return session
 
     @staticmethod
     def get(session: requests.Session, uri: str, headers: Mapping[str, str]) -> requests.Response:

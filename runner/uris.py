@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -10,6 +11,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from runner.errors import StagingError
 
 WEB_SCHEMES = ("http", "https")
+REMOTE_SCHEMES = ("s3", "hdfs", "webhdfs", "storage")
+MAX_NAME_BYTES = 255
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
 _REF = re.compile(r"(?!-)(?!.*\.\.)[A-Za-z0-9._/+~-]+")
@@ -75,6 +78,51 @@ def split_ref(uri: str) -> tuple[str, str]:
         raise StagingError(f"{mask(uri)}: {ref!r} is no branch, tag or commit. Write a name or "
                            "the 40 digits of a commit after the @.")
     return address, ref
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemotePath:
+    """A place in a storage that the operator names: `scheme://host/path`.
+
+    `host` is a bucket, a host with its port, or a storage's name; `path` has no slash around it.
+    `deletes`: whether files that a job removes are removed there too (`?delete=yes`).
+    """
+
+    scheme: str
+    host: str
+    path: str
+    deletes: bool = False
+
+
+def split_remote(uri: str) -> RemotePath:
+    """The parts of a URI of REMOTE_SCHEMES; raises StagingError for one that is none.
+
+    A path is taken as it is written, but for `%20` and the like, which stand for what they do
+    everywhere.
+    """
+    scheme, _, rest = uri.partition("://")
+    rest, mark, query = rest.partition("?")
+    host, _, path = rest.partition("/")
+    path = unquote(path).strip("/")
+    if scheme.lower() not in REMOTE_SCHEMES or not host or _UNPRINTABLE.search(uri):
+        raise StagingError(f"{mask(uri)!r} is no place in a storage. Write it as s3://bucket/path, "
+                           "hdfs://host:port/path or storage://name/path, a blank as %20.")
+    if "@" in host:
+        raise StagingError(f"{mask(uri)} holds a user name or password, which everyone who reads "
+                           "the job would see. Write the URI without it.")
+    if mark and query != "delete=yes":
+        raise StagingError(f"{mask(uri)}: after the ? only delete=yes can stand, and only where "
+                           "it is storage. Write %3F for a question mark in a name.")
+    if path and not all(is_plain(part) for part in path.split("/")):
+        raise StagingError(f"{mask(uri)} has an empty name, a dot name or a control character in "
+                           "its path. Write the path without it.")
+    return RemotePath(scheme=scheme.lower(), host=host, path=path, deletes=bool(mark))
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name from elsewhere can be that of a file or folder here."""
+    return (name not in ("", ".", "..") and "/" not in name and name.isprintable()
+            and len(os.fsencode(name)) <= MAX_NAME_BYTES)
 
 
 class AllowedFolders:

@@ -17,6 +17,7 @@ GATEWAYS = {  # each outside library, and the only modules that may import it
     "github": {"registry.github_api"},
     "docker": {"runner.docker_driver", "runner.image_builder"},
     "pynvml": {"runner.devices"},
+    "fsspec": {"runner.remote_files"},
     "waitress": {"runner.__main__"},
 }
 

@@ -1,0 +1,76 @@
+"""A real S3 server, SeaweedFS, on free ports of 127.0.0.1."""
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+WEED = Path(sys.executable).with_name("weed")
+START_S = 60
+
+
+class S3Server:
+    """`keys` may do everything; `add_bucket` by them."""
+
+    access_key, secret_key = "the-access-key", "the-very-secret-key"
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="paishare-s3-"))
+        self.start()
+        return self
+
+    def start(self):
+        names = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc",
+                 "filer.port", "filer.port.grpc", "s3.port", "s3.port.grpc")
+        ports = dict(zip(names, free_ports(len(names))))
+        self.port = ports["s3.port"]
+        rights = self.folder / "rights.json"
+        rights.write_text(json.dumps({"identities": [{
+            "name": "all", "actions": ["Admin", "Read", "Write", "List"],
+            "credentials": [{"accessKey": self.access_key, "secretKey": self.secret_key}]}]}))
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [WEED, "-logtostderr=true", "server", f"-dir={self.folder}", "-ip=127.0.0.1",
+                 "-ip.bind=127.0.0.1", "-s3", f"-s3.config={rights}", "-volume.max=20",
+                 "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
+                 "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0",
+                 *(f"-{name}={port}" for name, port in ports.items())], stdout=log, stderr=log)
+        deadline = time.monotonic() + START_S
+        while not self._answers():
+            assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def __exit__(self, *_):
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def _answers(self):
+        try:
+            urllib.request.urlopen(self.url).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
