@@ -2,13 +2,15 @@
 BIN := .venv/bin
 export PAISHARE_HOME ?= $(CURDIR)/.paishare
 
-.PHONY: help demo run dev image test test-github lint sure bench clean
+.PHONY: help demo run dev image frontend messages test test-github lint sure bench clean
 
 help:
 	@echo "make demo    set everything up, train a first model, then serve at http://127.0.0.1:8080"
 	@echo "make run     serve without submitting a job"
 	@echo "make dev     serve, and load changed Python files at once"
 	@echo "make image   build the image of the bundled jobs where it is missing"
+	@echo "make frontend  build the pages' scripts and styles anew, after a change in frontend/ (needs node 20)"
+	@echo "make messages  bring registry/translations to what the pages say"
 	@echo "make test    run all tests: unit, functional and browser"
 	@echo "make test-github   try the flows on the real GitHub, with GITHUB_TOKEN and GITHUB_ORG"
 	@echo "make lint    flake8, isort, mypy"
@@ -30,6 +32,13 @@ dev: image
 image:
 	@tools/setup.sh venv engine
 	@$(BIN)/python -m runner build-image
+
+frontend:
+	@cd frontend && npm ci && npm run --silent build
+
+messages:
+	@tools/setup.sh venv
+	@$(BIN)/python tools/messages.py
 
 test:
 	@tools/setup.sh venv engine image-tools browser postgres

@@ -33,10 +33,13 @@ from registry.sources import Sources
 from registry.views import (
     api_docs,
     api_openpai,
+    appearance,
+    assets,
     auth,
     errors,
     feeds,
     jobs,
+    language,
     mark_access,
     marketplace,
     marks,
@@ -75,7 +78,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions[EXTENSION] = services_of(found)
-    for part in (security, auth, errors, text, private_pages):
+    for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, marketplace, versions, marks, submit, publish, jobs, sources, settings,
                  api_docs, monitoring):

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, Sequence
 from urllib.parse import quote
 
 import nh3
+from babel.dates import format_timedelta
 from flask import Flask
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -14,9 +15,10 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from registry.placeholders import as_text
+from registry.views.language import gettext as _
+from registry.views.language import locale
 
-SPANS = ((86400 * 365, "year"), (86400 * 30, "month"), (86400, "day"), (3600, "hour"),
-         (60, "minute"))
+SPANS_S = (86400 * 365, 86400 * 30, 86400, 3600, 60)
 UNITS = ("KB", "MB", "GB", "TB")
 _TAGS = {"p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "em", "strong", "code",
          "pre", "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td"}
@@ -68,12 +70,12 @@ def iso(value: datetime | str | None) -> str | None:
 def ago(value: datetime | str, now: datetime | None = None) -> str:
     """How long before `now` (None: this moment), roughly: `3 hours ago`."""
     seconds = ((now or datetime.now(timezone.utc)) - moment(value)).total_seconds()
-    for length, name in SPANS:
+    for length in SPANS_S:
         count = int(abs(seconds) // length)
         if count:
-            text = f"{count} {name}{'s' if count > 1 else ''}"
-            return f"{text} ago" if seconds > 0 else f"in {text}"
-    return "just now"
+            span = timedelta(seconds=count * length if seconds < 0 else -count * length)
+            return format_timedelta(span, threshold=1, add_direction=True, locale=locale())
+    return _("just now")
 
 
 def duration(start: str | None, end: str | None) -> str:

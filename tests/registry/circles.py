@@ -509,6 +509,7 @@ NOT_TRIED = {
     "openpai_account.set_github_token": OWN, "openpai_account_by_proxy.set_github_token": OWN,
     "openpai.publish_template": OWN, "openpai_by_proxy.publish_template": OWN,
     "api_publish.publish_component": OWN, "auth.logout": OWN,
+    "appearance.choose": OWN,
     "api_sources.show_machine": "the machine, not the catalogue",
     **{f"api_jobs.{name}": JOBS for name in (
         "show_job", "stop_job", "read_log", "read_raw_log", "search_log", "read_metrics",

@@ -1,0 +1,95 @@
+// On every page: htmx, shortcuts, menus, copy buttons, and forms that are sent once.
+
+import "htmx.org";
+import { areOn, onKey, turn } from "./lib/keys.js";
+import { token } from "./lib/live.js";
+import { _ } from "./lib/texts.js";
+
+/* --- requests --------------------------------------------------------------------------- */
+
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  detail.headers["X-CSRFToken"] = token();
+});
+
+document.addEventListener("htmx:sendError", () => { document.getElementById("offline").hidden = false; });
+document.addEventListener("htmx:afterOnLoad", () => { document.getElementById("offline").hidden = true; });
+
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post" || event.target.hasAttribute("hx-post")) return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "yes";
+});
+
+// A page that the browser kept for "back" may be sent again.
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+
+/* --- copying: a button with data-copy="ID of the element", or data-copy-text="text" ------- */
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copyText ?? source.value ?? source.textContent);
+    button.textContent = _("Copied");
+  } catch {
+    button.textContent = _("Not allowed here");
+  }
+  setTimeout(() => { button.textContent = before; }, 2000);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-text]");
+  if (button) copy(button);
+});
+
+function offerCopies(root) {
+  for (const button of root.querySelectorAll("[data-copy], [data-copy-text]")) button.hidden = !navigator.clipboard;
+}
+
+document.addEventListener("htmx:load", (event) => offerCopies(event.target));
+
+/* --- menus and questions close by Escape and by a click beside them ------------------------- */
+
+const OPEN = "details.menu[open], details.confirm[open]";
+
+document.addEventListener("click", (event) => {
+  for (const each of document.querySelectorAll(OPEN)) if (!each.contains(event.target)) each.open = false;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const each of document.querySelectorAll(OPEN)) {
+    if (each.contains(document.activeElement)) each.querySelector("summary").focus();
+    each.open = false;
+  }
+});
+
+/* --- shortcuts ---------------------------------------------------------------------------- */
+
+const sheet = document.getElementById("keys");
+const box = document.getElementById("use-keys");
+const links = [...document.querySelectorAll("header nav a")];
+const THEMES = ["light", "dark", "system"];
+
+box.checked = areOn();
+box.addEventListener("change", () => turn(box.checked));
+document.getElementById("show-keys").hidden = false;
+document.getElementById("show-keys").addEventListener("click", () => sheet.showModal());
+sheet.addEventListener("click", (event) => { if (event.target === sheet) sheet.close(); });
+
+onKey("?", () => sheet.showModal());
+onKey("/", () => {
+  const search = document.querySelector("input[type=search]");
+  if (!search) return location.assign(links[0].href);
+  search.focus();
+  return search.select();
+});
+["h", "s", "p", "j"].forEach((key, number) => onKey(`g ${key}`, () => location.assign(links[number].href)));
+onKey("t", () => {
+  const buttons = [...document.querySelectorAll("#appearance [name=theme]")];
+  const now = buttons.findIndex((each) => each.getAttribute("aria-pressed") === "true");
+  const next = THEMES[(now + 1) % THEMES.length];
+  buttons.find((each) => each.value === next).click();
+});

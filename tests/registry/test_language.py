@@ -1,0 +1,51 @@
+"""Pages in English and Chinese: whole, and as the reader or the browser wants."""
+import re
+
+import pytest
+
+from tools import messages
+
+CHINESE = messages.FOLDER / "zh.po"
+PLACES = re.compile(r"%\((\w+)\)[sd]")
+
+
+def test_every_text_of_the_pages_has_its_chinese_and_none_is_left_over():
+    catalog = messages.read(CHINESE)
+    asked = {message.id for message in messages.extracted() if message.id}
+    assert {message.id for message in catalog if message.id} == asked, "run `make messages`"
+    assert messages.waiting(catalog) == []
+
+
+def test_a_translation_has_the_places_of_its_text():
+    for message in messages.read(CHINESE):
+        if not message.id:
+            continue
+        one, *others = [message.id] if isinstance(message.id, str) else message.id
+        wanted = set(PLACES.findall((others or [one])[-1]))
+        texts = [message.string] if isinstance(message.string, str) else message.string
+        for text in texts:
+            assert set(PLACES.findall(text)) <= wanted, message.id
+            assert wanted - set(PLACES.findall(text)) <= {"num", "count"}, message.id
+
+
+@pytest.mark.parametrize("wanted, heading", [
+    ("zh", "登录"), ("zh-CN", "登录"), ("zh-Hans-CN,en;q=0.5", "登录"), ("zh-TW", "登录"),
+    ("en-GB,zh;q=0.5", "Log in"), ("fr", "Log in"), ("", "Log in"), ("*;q=;,,", "Log in")])
+def test_the_browser_chooses_the_language(web, wanted, heading):
+    page = web.browser().get("/login", headers={"Accept-Language": wanted}).text
+    assert f"<h1>{heading}</h1>" in page
+
+
+def test_the_reader_chooses_language_and_theme_and_stays_on_the_page(web):
+    browser = web.browser()
+    answer = browser.post("/appearance", language="zh", back="/login?next=/jobs")
+    assert (answer.status_code, answer.location) == (303, "/login?next=/jobs")
+    browser.post("/appearance", theme="dark")
+    page = browser.get("/login", headers={"Accept-Language": "en"}).text
+    assert 'lang="zh-Hans" data-bs-theme="dark"' in page and "<h1>登录</h1>" in page
+
+
+def test_nothing_but_a_choice_is_kept_and_nobody_is_led_elsewhere(web):
+    browser = web.browser()
+    assert browser.post("/appearance", theme="pink").status_code == 400
+    assert browser.post("/appearance", theme="dark", back="//elsewhere.org").location == "/"
