@@ -19,6 +19,7 @@ from runner.errors import RunnerError
 from runner.job_store import JobStore
 from runner.ports import overlap_here
 from runner.staging import Stager
+from runner.storages import StoragesFile
 from runner.worker import Worker
 
 log = logging.getLogger("runner")
@@ -53,7 +54,8 @@ def serve(settings: Settings) -> int:
     worker = Worker(
         settings, JobStore(settings.home / "runner.db"), driver,
         Stager(settings.home / "cache", settings.home / "storage", settings.allowed_folders,
-               source_folders=settings.source_folders),
+               source_folders=settings.source_folders, storages=StoragesFile(
+                   settings.storages, [settings.home, *settings.source_folders])),
         machine)
 
     def end(_number: int, _frame: FrameType | None) -> None:

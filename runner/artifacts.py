@@ -279,6 +279,10 @@ class JobFolders:
     def work(self, job_id: str, attempt: int, role: str, index: int) -> Path:
         return self.task(job_id, attempt, role, index) / "work"
 
+    def storage(self, job_id: str) -> Path:
+        """Copies of storage that lies elsewhere, which all tasks and attempts of a job share."""
+        return self.root / job_id / "storage"
+
     def log_bytes(self, job_id: str) -> int:
         """How much the logs of a job hold on disk, of all its tasks and attempts."""
         return sum(log.stat().st_size for log in self.root.glob(f"{job_id}/*/*/log"))

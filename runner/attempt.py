@@ -28,7 +28,7 @@ from runner.outcome import Decision, TaskResult
 from runner.ports import Ports
 from runner.scheduler import Placement
 from runner.spec import TaskRoleSpec
-from runner.staging import Stager
+from runner.staging import Owner, Stager
 
 log = logging.getLogger(__name__)
 
@@ -241,7 +241,8 @@ class Attempt:
             made.mkdir(parents=True, exist_ok=True)
         output.chmod(0o777)
         commands.write_text("\n".join(task.role.commands) + "\n")
-        staged = self.shop.stager.mount(task.role.inputs, work, self.job.user)
+        owner = Owner(user=self.job.user, folder=folders.storage(self.job.id))
+        staged = self.shop.stager.mount(task.role.inputs, work, owner)
         return (Bind(source=output, target=OUTPUT_DIR, read_only=False),
                 Bind(source=commands, target=COMMANDS_FILE, read_only=True),
                 *(Bind(source=mount.source, target=str(Path(work_dir, mount.target)),

@@ -17,7 +17,8 @@ class Settings:
     `cpus`, `memory_mb` and `host_ip` None: found out by `devices.describe`.
     `token` None: no token is asked for, which only a unix socket allows.
     `allowed_folders` are read, and as storage written to; from `source_folders` Git
-    repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`.
+    repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`,
+    `storages` that of `storages.StoragesFile`.
     `gpus` are those that are only said to be there.
     """
 
@@ -34,6 +35,7 @@ class Settings:
     grace_s: float = 10.0
     pids_limit: int = 4096
     clusters: Path = Path("clusters.json")
+    storages: Path = Path("storages.json")
     gpus: tuple[Gpu, ...] = ()
     log_quota_mb: int = 1024
     cache_mb: int = 51_200
@@ -64,6 +66,7 @@ class Settings:
             pids_limit=_number(environ, "RUNNER_PIDS_LIMIT") or 4096,
             gpus=_gpus(environ),
             clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
+            storages=Path(environ.get("RUNNER_STORAGES", home / "storages.json")),
             log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
             cache_mb=_number(environ, "RUNNER_CACHE_MB") or 51_200,
             min_free_mb=_number(environ, "RUNNER_MIN_FREE_MB") or 2048,

@@ -10,13 +10,25 @@ from pathlib import Path, PurePosixPath
 from typing import Callable, Iterable, Iterator, Sequence
 
 from runner.cache import Cache, FetchCancelled, Report, Watch, remove, sha256_of
-from runner.download import Downloader
+from runner.download import Downloader, Remote
 from runner.errors import StagingError
 from runner.git_cache import Entry, GitCache
 from runner.git_command import GitError
+from runner.named_folder import named_folder
 from runner.network import Network
+from runner.remote_files import remote_files
 from runner.spec import Input
-from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_ref
+from runner.storages import Folder, Storage, StoragesFile
+from runner.uris import (
+    REMOTE_SCHEMES,
+    AllowedFolders,
+    RemotePath,
+    local_path,
+    mask,
+    scheme_of,
+    split_ref,
+)
+from runner.working_copy import WorkingCopy
 
 _STORAGE_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~-]{1,255}")
 _USER_NAME = re.compile(r"(?!\.)[A-Za-z0-9._@+~-]{1,255}")
@@ -31,26 +43,48 @@ class Mount:
     read_only: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """How many files were sent, and which of them others had changed meanwhile."""
+
+    files: int
+    overwritten: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """Whose inputs these are: a user's, and of which job; `folder` is for its copies of storage."""
+
+    user: str
+    folder: Path
+
+
 class Stager:
     """Brings inputs here and lays them out; any number of threads and processes may share it.
 
     `allowed_folders`: those of this machine that jobs may read files and repositories from and
     use as storage. `source_folders`: those with repositories that jobs may read as such, and in
-    no other way. `allow_loopback`: whether jobs may fetch from 127.0.0.1 and ::1.
+    no other way. `storages`: those that the operator names; None for no others.
+    `allow_loopback`: whether jobs may fetch from 127.0.0.1 and ::1.
     """
 
     def __init__(self, cache_dir: Path, storage_dir: Path, allowed_folders: Sequence[Path], *,
-                 source_folders: Sequence[Path] = (), allow_loopback: bool = False) -> None:
+                 source_folders: Sequence[Path] = (), storages: StoragesFile | None = None,
+                 allow_loopback: bool = False) -> None:
         self._cache = Cache(cache_dir)
         self._storage_dir = storage_dir
         self._folders = AllowedFolders(allowed_folders)
-        network = Network(allow_loopback=allow_loopback)
-        self._downloader = Downloader(self._cache, network, self._folders)
-        self._git = GitCache(self._cache, network,
+        self._storages = storages or StoragesFile(Path("/nonexistent"))
+        self._network = Network(allow_loopback=allow_loopback)
+        self._downloader = Downloader(self._cache, self._network, self._folders)
+        self._git = GitCache(self._cache, self._network,
                              AllowedFolders(allowed_folders, by_name=source_folders))
 
-    def fetch(self, item: Input, *, report: Report, is_cancelled: Callable[[], bool]) -> Input:
+    def fetch(self, item: Input, owner: Owner, *, report: Report,
+              is_cancelled: Callable[[], bool]) -> Input:
         """Bring an input into the cache and return it fully pinned; a second call costs nothing.
+
+        Of storage that lies elsewhere, the job's own copy is brought up to date.
 
         `report` is given a text, how much is here and of how much (None: not known): bytes of a
         file, objects of a repository. Once `is_cancelled`, the input comes back as it was.
@@ -59,7 +93,7 @@ class Stager:
         watch = Watch(report=report, is_cancelled=is_cancelled)
         with _named(item.uri):
             try:
-                fetched = self._fetch(item, watch)
+                fetched = self._fetch(item, owner, watch)
             except FetchCancelled:
                 return item
             for name in self.entries([fetched]):
@@ -85,7 +119,24 @@ class Stager:
         """Where the cache is: the disk that fills."""
         return self._cache.root
 
-    def mount(self, inputs: Sequence[Input], work_dir: Path, user: str) -> tuple[Mount, ...]:
+    def send_back(self, item: Input, owner: Owner, *, report: Report,
+                  is_cancelled: Callable[[], bool]) -> Sent | None:
+        """Send what the job's tasks have changed in a copy of storage; None: there is no such copy.
+
+        It may be called again at any time, also after a kill: what has arrived is not sent twice.
+        Raises StagingError, and FetchCancelled once `is_cancelled`.
+        """
+        if not _is_remote(item) or item.kind != "storage":
+            return None
+        storage, place = self._storages.find(item.uri, owner.user)
+        if isinstance(storage, Folder) or storage.is_read_only:
+            return None
+        with _named(item.uri):
+            count, overwritten = self._copy(item, owner, storage, place).send(
+                Watch(report=report, is_cancelled=is_cancelled), deletes=place.deletes)
+        return Sent(files=count, overwritten=tuple(overwritten))
+
+    def mount(self, inputs: Sequence[Input], work_dir: Path, owner: Owner) -> tuple[Mount, ...]:
         """Lay out the inputs of one task, which `fetch` has returned, in its work folder.
 
         Inputs of one prerequisite share a writable folder `<name>/`, which is made anew: data
@@ -98,19 +149,42 @@ class Stager:
         mounts = [_new_folder(work_dir, name) for name in names]
         for item in dict.fromkeys(inputs):
             with _named(item.uri):
-                mounts += self._lay_out(item, work_dir, user)
+                mounts += self._lay_out(item, work_dir, owner)
         return tuple(mounts)
 
     # -- fetching -----------------------------------------------------------------------------
 
-    def _fetch(self, item: Input, watch: Watch) -> Input:
+    def _fetch(self, item: Input, owner: Owner, watch: Watch) -> Input:
         if item.kind == "file":
-            sha256 = self._downloader.fetch(item.uri, item.sha256, watch)
+            sha256 = self._downloader.fetch(item.uri, item.sha256, watch,
+                                            self._remote(item, owner))
             return dataclasses.replace(item, sha256=sha256)
         if item.kind == "git":
             return self._fetch_git(item, watch)
-        self._storage(item, user="anyone")
+        if not _is_remote(item):
+            self._storage(item, owner)
+            return item
+        storage, place = self._storages.find(item.uri, owner.user)
+        if isinstance(storage, Folder):
+            named_folder(storage, place)
+        else:
+            self._copy(item, owner, storage, place).bring(watch)
         return item
+
+    def _remote(self, item: Input, owner: Owner) -> Remote | None:
+        """Where to ask for a file of a storage; None for one of the web or of this machine."""
+        if not _is_remote(item):
+            return None
+        storage, place = self._storages.find(item.uri, owner.user)
+        if isinstance(storage, Folder) or not place.path or place.deletes:
+            raise StagingError(f"{mask(item.uri)} names no file. Write s3://bucket/path/file or "
+                               "hdfs://host:port/path/file.")
+        return Remote(name=storage.name, path=place.path,
+                      files=remote_files(storage, self._network))
+
+    def _copy(self, item: Input, owner: Owner, storage: Storage, place: RemotePath) -> WorkingCopy:
+        return WorkingCopy(owner.folder / self._cache.key(item.uri),
+                           remote_files(storage, self._network), place.path)
 
     def _fetch_git(self, item: Input, watch: Watch) -> Input:
         self._git.check(split_ref(item.uri)[0])
@@ -148,11 +222,14 @@ class Stager:
 
     # -- laying out ---------------------------------------------------------------------------
 
-    def _lay_out(self, item: Input, work_dir: Path, user: str) -> list[Mount]:
+    def _lay_out(self, item: Input, work_dir: Path, owner: Owner) -> list[Mount]:
         target = work_dir / item.target
         _make_folders(target.parent, work_dir)
+        if item.kind == "storage" and _is_remote(item):
+            _make_folders(target, work_dir)
+            return [self._lay_out_remote(item, owner)]
         if item.kind == "storage":
-            folder = self._storage(item, user)
+            folder = self._storage(item, owner)
             _make_folders(folder, self._storage_dir)
             _make_folders(target, work_dir)
             return [Mount(source=folder.resolve(), target=item.target, read_only=False)]
@@ -173,7 +250,13 @@ class Stager:
             self._git.check_out(item.uri, item.commit, target)
         return []
 
-    def _storage(self, item: Input, user: str) -> Path:
+    def _lay_out_remote(self, item: Input, owner: Owner) -> Mount:
+        storage, place = self._storages.find(item.uri, owner.user)
+        source = (named_folder(storage, place) if isinstance(storage, Folder)
+                  else self._copy(item, owner, storage, place).folder)
+        return Mount(source=source, target=item.target, read_only=storage.is_read_only)
+
+    def _storage(self, item: Input, owner: Owner) -> Path:
         """The folder behind a storage URI; for a plain name the user's own, not made yet."""
         if scheme_of(item.uri) == "file":
             folder = self._folders.check(local_path(item.uri), item.uri)
@@ -183,10 +266,11 @@ class Stager:
         if not _STORAGE_NAME.fullmatch(item.uri):
             raise StagingError(
                 f"{mask(item.uri)} cannot be used as storage. Write a plain name, such as models, "
-                "for a folder of your own, or file:///path for one that jobs may use.")
-        if not _USER_NAME.fullmatch(user):
-            raise StagingError(f"The user {user!r} cannot have a folder of this name.")
-        return self._storage_dir / user / item.uri
+                "for a folder of your own, storage://name for one that the operator names, "
+                "s3://bucket/path or hdfs://host:port/path for a copy of what is there.")
+        if not _USER_NAME.fullmatch(owner.user):
+            raise StagingError(f"The user {owner.user!r} cannot have a folder of this name.")
+        return self._storage_dir / owner.user / item.uri
 
 
 @contextmanager
@@ -218,6 +302,10 @@ def _check_targets(inputs: Sequence[Input]) -> None:
                 raise StagingError(f"{mask(first.uri)} and {mask(item.uri)} are both to appear at "
                                    f"{item.target}. Give one of the prerequisites another name.")
         taken[place] = item
+
+
+def _is_remote(item: Input) -> bool:
+    return scheme_of(item.uri) in REMOTE_SCHEMES
 
 
 def _is_tree(item: Input) -> bool:

@@ -31,7 +31,7 @@ from runner.quotas import RulesFile
 from runner.room import Room
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
 from runner.spec import Image, Input, JobSpec, Login
-from runner.staging import Stager
+from runner.staging import Owner, Stager
 
 log = logging.getLogger(__name__)
 
@@ -257,7 +257,8 @@ class Worker:
         return dataclasses.replace(image, digest=brought.digest)
 
     def _pin_input(self, job: Job, item: Input) -> Input:
-        fetched = self.stager.fetch(item, report=self._reporter(job),
+        owner = Owner(user=job.user, folder=self.folders.storage(job.id))
+        fetched = self.stager.fetch(item, owner, report=self._reporter(job),
                                     is_cancelled=self._canceller(job))
         self._check_cancelled(job)
         return fetched

@@ -203,11 +203,12 @@ def test_a_cancelled_download_stops_and_goes_on_later(web, cache, fetch):
 def test_a_killed_download_is_resumed_and_never_seen_half(web, cache, fetch, tmp_path):
     web.delay.clear()
     program = (
-        "import sys; from pathlib import Path; from runner.staging import Stager\n"
+        "import sys; from pathlib import Path; from runner.staging import Owner, Stager\n"
         "from runner.spec import Input\n"
         f"stager = Stager(Path({str(cache.root)!r}), Path('/nowhere'), [], allow_loopback=True)\n"
         f"item = Input(kind='file', uri='{web.url}/data.bin', target='d/data.bin')\n"
-        "stager.fetch(item, report=lambda *_: None, is_cancelled=lambda: False)")
+        "owner = Owner(user='ann', folder=Path('/x'))\n"
+        "stager.fetch(item, owner, report=lambda *_: None, is_cancelled=lambda: False)")
     with subprocess.Popen([sys.executable, "-c", program]) as killed:
         while not has_part(cache) and killed.poll() is None:
             time.sleep(0.01)

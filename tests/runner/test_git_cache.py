@@ -162,10 +162,12 @@ def test_a_fetch_that_is_killed_is_done_again_and_never_seen_half(origin, fetch,
         (origin / f"big{number}").write_bytes(os.urandom(4_000_000))
     wanted = commit(origin, {"README": "big"})
     program = (
-        "from pathlib import Path; from runner.staging import Stager; from runner.spec import Input"
-        f"\nstager = Stager(Path({str(cache.root)!r}), Path('/x'), [Path({str(origin)!r})])\n"
+        "from pathlib import Path; from runner.staging import Owner, Stager\n"
+        "from runner.spec import Input\n"
+        f"stager = Stager(Path({str(cache.root)!r}), Path('/x'), [Path({str(origin)!r})])\n"
         f"item = Input(kind='git', uri='file://{origin}', target='s/p')\n"
-        "stager.fetch(item, report=print, is_cancelled=lambda: False)")
+        "owner = Owner(user='ann', folder=Path('/x'))\n"
+        "stager.fetch(item, owner, report=print, is_cancelled=lambda: False)")
     with subprocess.Popen([sys.executable, "-c", program]) as killed:
         while not list(cache.git.glob("*.git/objects/pack/tmp_pack_*")) and killed.poll() is None:
             time.sleep(0.002)

@@ -3,6 +3,7 @@ import dataclasses
 import errno
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from runner.errors import StagingError
 from runner.spec import Input
-from runner.staging import Mount, Stager
+from runner.staging import Mount, Owner, Stager
 from tests.runner.repositories import commit, git, make_repository
 from tests.runner.web_server import WebServer
+
+ANN = Owner(user="ann", folder=Path("/nonexistent"))
 
 
 @pytest.fixture
@@ -41,11 +44,12 @@ def work(tmp_path):
 
 
 def fetch(stager, item, is_cancelled=lambda: False):
-    return stager.fetch(item, report=lambda *_: None, is_cancelled=is_cancelled)
+    return stager.fetch(item, ANN, report=lambda *_: None, is_cancelled=is_cancelled)
 
 
 def lay_out(stager, work, *items, user="ann"):
-    return stager.mount([fetch(stager, item) for item in items], work, user)
+    return stager.mount([fetch(stager, item) for item in items], work,
+                        dataclasses.replace(ANN, user=user))
 
 
 def of_file(uri, target="digits/a.csv", **more):
@@ -231,7 +235,7 @@ def test_what_was_never_fetched_or_has_left_the_cache_says_so(stager, web, origi
     unfetched = dataclasses.replace(of_git(origin), commit="0" * 40)
     for item in (done, of_file(f"{web.url}/a.csv"), of_git(origin), unfetched):
         with pytest.raises(StagingError, match="is not in the cache any more") as caught:
-            stager.mount([item], work, "ann")
+            stager.mount([item], work, ANN)
         assert caught.value.is_platform
 
 
@@ -245,7 +249,7 @@ def test_whatever_the_names_nothing_leaves_its_folder(tmp_path_factory, names):
     stager = Stager(root / "cache", root / "storage", [])
     items = [of_storage(uri, f"{folder}/{last}") for folder, last, uri in names]
     try:
-        mounts = stager.mount(items, root / "work", "ann")
+        mounts = stager.mount(items, root / "work", ANN)
     except StagingError:
         return
     for mount in mounts:
@@ -272,7 +276,7 @@ def test_of_a_repository_with_holes_comes_what_is_named(stager, work, holed, pat
                  commit=git(holed, "rev-parse", "HEAD"))
     fetched = fetch(stager, item)
     assert fetch(stager, item) == fetched
-    mounts = stager.mount([fetched], work, "ann")
+    mounts = stager.mount([fetched], work, ANN)
     if file:
         assert (work / "x/it" / file).read_text() == "1,2"
     else:
