@@ -23,6 +23,11 @@ _GIT_REF = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._/+-]{0,254}")
 _COMMIT = re.compile("[0-9a-f]{40}")
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 _WEB = ("http", "https")
+_REMOTE = ("s3", "hdfs", "webhdfs")  # of these the runner's operator names addresses and keys
+_REMOTE_FORM = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<host>[A-Za-z0-9._-]+(?::[0-9]{1,5})?)"
+                          r"(?:/(?P<path>[^?#]*))?(?P<deletes>\?delete=yes)?")
+_FORMS = {"data": "`s3://bucket/path/file` or `hdfs://host:port/path/file`",
+          "storage": "`s3://bucket/path` or `hdfs://host:port/path`"}
 
 
 class Base:
@@ -109,9 +114,11 @@ def _data_input(uri: str, name: str, base: Base | None) -> Input:
     scheme = _scheme(uri)
     if not scheme:
         return _relative(uri, name, base)
+    if scheme in _REMOTE:
+        return _remote_input(uri, name, "data")
     if scheme not in (*_WEB, "file"):
-        raise ValueError(f"`{uri[:200]}`: data by {scheme} is not supported by this runner. Use "
-                         "an https URI, or a path in the repository of the component.")
+        raise ValueError(f"`{uri[:200]}`: data does not come by {scheme}. Use an https URI, "
+                         f"{_FORMS['data']}, or a path in the repository of the component.")
     parts = _checked_url(uri)
     last = unquote(posixpath.basename(parts.path.rstrip("/")))
     if not last:
@@ -147,11 +154,34 @@ def _storage_input(uri: str, name: str, base: Base | None) -> Input:
     if uri.startswith("file:///"):
         last = unquote(posixpath.basename(_checked_url(uri).path.rstrip("/")))
         return Input(kind="storage", uri=uri, target=_target(name, last or name))
-    if not _PLAIN_NAME.fullmatch(uri):
-        raise ValueError(f"Storage `{uri[:200]}` is not supported by this runner. Use a plain name "
-                         "such as `mycifar10`, which the runner keeps for each user, or "
-                         "`file:///…` for a folder that the runner allows.")
-    return Input(kind="storage", uri=uri, target=_target(name, uri))
+    if _scheme(uri) in _REMOTE:
+        return _remote_input(uri, name, "storage")
+    named = uri.removeprefix("storage://")
+    if not _PLAIN_NAME.fullmatch(named):
+        raise ValueError(f"Storage `{uri[:200]}` is none. Use a plain name such as `mycifar10`, "
+                         "which the runner keeps for each user, `storage://name` for one that the "
+                         "runner's operator names, `file:///…` for a folder that the runner "
+                         f"allows, {_FORMS['storage']}.")
+    return Input(kind="storage", uri=uri, target=_target(name, named))
+
+
+def _remote_input(uri: str, name: str, kind: str) -> Input:
+    """A file, or for storage a folder, of a bucket or of Hadoop."""
+    found = _REMOTE_FORM.fullmatch(uri)
+    if found is None or found["deletes"] and kind == "data":
+        shown = re.sub(r"(?<=://)[^/]*@", "…@", uri)[:200]
+        raise ValueError(f"`{shown}` names no place in a bucket or in Hadoop. Write "
+                         f"{_FORMS[kind]}, without keys, with `%20` for a space and `%3F` for a "
+                         "question mark.")
+    parts = unquote(found["path"] or "").strip("/").split("/")
+    if parts == [""]:
+        parts = []
+    if kind == "data" and (not parts or uri.endswith("/")):
+        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file.")
+    for part in parts:
+        _target(name, part or ".")
+    return Input(kind="file" if kind == "data" else "storage", uri=uri,
+                 target=_target(name, parts[-1] if parts else found["host"].partition(":")[0]))
 
 
 def _relative(uri: str, name: str, base: Base | None) -> Input:

@@ -89,8 +89,13 @@ def test_relative_uris_stay_in_the_repository(base, uri, said):
 
 
 @pytest.mark.parametrize("uri, said", [
-    ("hdfs://10.0.0.1/x", "data by hdfs is not supported by this runner"),
-    ("s3://bucket/x", "data by s3 is not supported"), ("-o.csv", "begins with `-`"),
+    ("ftp://10.0.0.1/x", "data does not come by ftp. Use an https URI, `s3://bucket/path/file`"),
+    ("s3://bucket/folder/", "names no file"), ("s3://bucket", "names no file"),
+    ("s3://key:secret@bucket/x", "`s3://…@bucket/x` names no place in a bucket"),
+    ("s3://bucket/x?versionId=7", "names no place"), ("s3://bucket/x?delete=yes", "names no place"),
+    ("s3://bucket/a/../x", "cannot be the name"), ("s3://bucket/a%2F%2Fx", "cannot be the name"),
+    ("hdfs:///x", "Write `s3://bucket/path/file` or `hdfs://host:port/path/file`"),
+    ("-o.csv", "begins with `-`"),
     ("https://host.org", "names no file"), ("https:///x", "names no host"),
     ("https://u:secret@host.org/x", "user name or password"), ("https://h.org/a b", "a space"),
     ("http://169.254.169.254/latest", "link-local"), ("http://[fe80::1]/x", "link-local"),
@@ -121,9 +126,28 @@ def test_storage_is_a_plain_name_or_an_allowed_folder():
         Input(kind="storage", uri="file:///srv/models/", target="mnist/models"),)
 
 
-@pytest.mark.parametrize("uri", ["hdfs://10.151.40.179:9000/core/m", "../x", "..", "/srv", "a/b"])
-def test_other_storage_is_refused(uri):
-    assert "is not supported by this runner" in refusal(uri, "storage")
+@pytest.mark.parametrize("uri, target", [
+    ("s3://bucket/raw/get%20it.csv", "get it.csv"), ("hdfs://10.0.0.1:9000/core/a.tgz", "a.tgz"),
+    ("webhdfs://node:9870/core/a.tgz", "a.tgz")])
+def test_data_comes_from_buckets_and_hadoop(uri, target):
+    assert read(uri) == (Input(kind="file", uri=uri, target=f"mnist/{target}"),)
+
+
+@pytest.mark.parametrize("uri, target", [
+    ("storage://models", "models"), ("s3://bucket", "bucket"), ("s3://bucket/out/", "out"),
+    ("s3://bucket/out?delete=yes", "out"), ("webhdfs://node:9870/", "node"),
+    ("hdfs://10.151.40.179:9000/core/cifar10_model", "cifar10_model")])
+def test_storage_is_what_the_operator_names_too(uri, target):
+    assert read(uri, "storage") == (Input(kind="storage", uri=uri, target=f"mnist/{target}"),)
+
+
+@pytest.mark.parametrize("uri, said", [
+    ("../x", "is none"), ("..", "is none"), ("/srv", "is none"), ("a/b", "is none"),
+    ("storage://models/inner", "is none"), ("storage://..", "is none"),
+    ("s3://bucket/out?delete=no", "names no place"), ("hdfs://u@h/x", "names no place")])
+def test_other_storage_is_refused(uri, said):
+    message = refusal(uri, "storage")
+    assert said in message and "`s3://bucket/path` or `hdfs://host:port/path`" in message
 
 
 @pytest.mark.parametrize("kind", ["data", "script", "storage", "output"])

@@ -274,7 +274,7 @@ def test_only_jobs_can_be_submitted(catalog):
 
 
 def test_two_tasks_with_the_same_fault_in_one_prerequisite_tell_it_once(problems_of):
-    text = job(uri="hdfs://x/y")
+    text = job(uri="ftp://x/y")
     task = text[text.index("  - role"):text.index("prerequisites")]
     assert len(problems_of(text.replace("prerequisites", task.replace("worker", "ps")
                                         + "prerequisites"))) == 1
