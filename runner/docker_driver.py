@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import struct
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,13 +19,16 @@ from docker import types
 from docker.utils import kwargs_from_env
 
 from runner.errors import EngineError, RunnerError
+from runner.lifeline import Lifeline
 from runner.spec import Login
 
 STREAM_NAMES = {1: "stdout", 2: "stderr"}
 LOG_CONFIG = types.LogConfig(type="local", config={
     "max-size": "4g", "max-file": "2", "compress": "false"})
 LABEL = "paishare.runner"
+LABEL_NETWORK = "paishare.network"  # which was Docker's own when the container was made
 KILLED_CODES = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
+LOST_CODE = 255  # what Docker says of a container whose end it did not see
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
 
@@ -144,6 +146,7 @@ class DockerDriver:
             self._api = docker.APIClient(version="auto", timeout=120, max_pool_size=64, **where)
             self._streams = docker.APIClient(version="auto", timeout=None, max_pool_size=512,
                                              **where)
+        self._lifeline, self._network = Lifeline(self._connection), (0, "")
 
     def info(self) -> dict[str, Any]:
         with _translated("Asking Docker"):
@@ -238,7 +241,8 @@ class DockerDriver:
             created = self._api.create_container(
                 launch.image, name=launch.name, entrypoint=list(launch.command), command=[],
                 environment=dict(launch.environment), working_dir=launch.work_dir, user=launch.user,
-                labels={**launch.labels, LABEL: self.runner_id},
+                labels={**launch.labels, LABEL: self.runner_id,
+                        LABEL_NETWORK: self._own_network()},
                 ports=list(published) or None, host_config=config)
         return created["Id"]
 
@@ -261,23 +265,52 @@ class DockerDriver:
                          error=state.get("Error", ""), labels=found["Config"]["Labels"] or {},
                          started_at=state["StartedAt"])
 
-    def is_ended_from_outside(self, container: Container) -> bool:
-        """Whether somebody but the container's own processes ended it: a person or Docker itself.
+    def is_ended_from_outside(self, container: Container, *, was_away: bool = False) -> bool:
+        """Whether anything but its own processes ended it: a person, Docker or a power cut.
 
-        Docker remembers a kill until it is restarted. A restart that kept no container alive is
-        told by its own network, which it makes anew each time.
+        `was_away`: Docker was, while the container was followed. Where nobody followed it, Docker's
+        own network tells, which it makes anew at each start that finds no container alive.
         """
+        if self._was_killed(container):
+            return True
+        keeps_alive = self.info()["LiveRestoreEnabled"]
+        if was_away and not keeps_alive:
+            return True
+        codes = {LOST_CODE} if keeps_alive else {LOST_CODE, *KILLED_CODES}
+        return (container.exit_code in codes
+                and container.labels.get(LABEL_NETWORK) != self._own_network())
+
+    def _was_killed(self, container: Container) -> bool:
+        """Whether it was asked through Docker, which remembers that until it is restarted."""
+        until = datetime.fromisoformat(self.info()["SystemTime"]).timestamp()  # by Docker's clock
         with _translated("Asking how the container ended"):
-            began = datetime.fromisoformat(container.started_at)
             kills = self._api.events(
-                since=int(began.timestamp()), until=int(time.time()) + 1, decode=True,
+                since=0, until=f"{until:.9f}", decode=True,
                 filters={"container": container.id, "event": "kill", "type": "container"})
-            if next(iter(kills), None) is not None:
-                return True
-            if container.exit_code not in KILLED_CODES or self._api.info()["LiveRestoreEnabled"]:
-                return False
-            networks = self._api.networks(names=["bridge"])
-        return any(datetime.fromisoformat(each["Created"]) > began for each in networks)
+            return next(iter(kills), None) is not None
+
+    def lives(self) -> int:
+        """Grows whenever this Docker has ended and another one answers; see Lifeline."""
+        with _translated("Asking Docker"):
+            return self._lifeline.lives()
+
+    def _connection(self) -> Any:
+        """Hears of nothing, and ends with Docker."""
+        api = self._streams
+        response = api.get(f"{api.base_url}/v{api.api_version}/events", stream=True,
+                           params={"filters": '{"container": ["none"]}'})
+        _raise_for_status(response)
+        return response.raw
+
+    def _own_network(self) -> str:
+        """The bridge's id; empty where Docker has been told to make none."""
+        lives = self.lives()
+        if self._network[0] != lives:
+            with _translated("Asking Docker"):
+                found = self._api.networks(names=["bridge"])
+            self._network = lives, next(
+                (each["Id"] for each in found if each["Name"] == "bridge"), "")
+        return self._network[1]
 
     def pid(self, container: str) -> int | None:
         """The first process of a running container as this machine numbers it; else None."""
