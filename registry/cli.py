@@ -85,7 +85,7 @@ WORDS = {
     "catalog": Word(module="catalog", group="Server",
                     help="The catalog as a whole, for the operator, on the server's machine."),
     "rotate-keys": Word(module="keys", group="Server",
-                        help="Seal every GitHub token in the database with a new key."),
+                        help="Seal every GitHub token and registry login with a new key."),
     "demo": Word(module="server", group="Server",
                  help="Serve, and train a first model on the bundled digits."),
 }

@@ -15,7 +15,7 @@ from registry.errors import InvalidInputError, Problem
 from registry.github_api import GitHubApi, check_python
 from registry.github_errors import Code, GitHubError, made
 from registry.github_records import Identity
-from registry.sealing import Keys, KeyStore, Sealed, UnreadableError
+from registry.sealing import Keys, KeyStore, Resealed, Sealed, UnreadableError
 
 HOURLY_LIMIT = 5000
 BACKGROUND_LIMIT = HOURLY_LIMIT // 5
@@ -42,15 +42,6 @@ class GitHubAccount:
     last_used_at: datetime | None
     problem: Code | None
     limited_until: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rotation:
-    """What a rotation did: the key that seals now, and how many tokens it sealed anew."""
-
-    key_id: str
-    resealed: int
-    unreadable: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,25 +166,11 @@ class GitHubAccounts:
 
     # --- rotation -------------------------------------------------------------------------------
 
-    def rotate_keys(self) -> Rotation:
-        """Seal every token with a new key, or with the first one of PAISHARE_SEALING_KEY.
-
-        The old key is deleted after the last token; killed before that, it is still there.
-        """
-        with self._keys.changing() as keys:
-            newest = keys if self._keys.is_given else keys.with_new()
-            if not self._keys.is_given:
-                self._keys.write(newest)
-            resealed = unreadable = 0
-            for row in self._rows():
-                is_sealed = bool(row.sealed) and row.key_id != newest.ids[0]
-                if is_sealed and self._reseal(row, newest):
-                    resealed += 1
-                elif is_sealed:
-                    unreadable += 1
-            if not self._keys.is_given:
-                self._keys.write(newest.only_first())
-        return Rotation(key_id=newest.ids[0], resealed=resealed, unreadable=unreadable)
+    def reseal(self, keys: Keys) -> Resealed:
+        """Seal every token with the first key that was sealed with another one."""
+        rows = [row for row in self._rows() if row.sealed and row.key_id != keys.ids[0]]
+        done = sum(self._reseal(row, keys) for row in rows)
+        return Resealed(count=done, unreadable=len(rows) - done)
 
     def _reseal(self, row: Any, keys: Keys) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Keys that seal GitHub tokens: AES-256-GCM, each text bound to its user, keys that rotate."""
+"""Keys that seal users' secrets: AES-256-GCM, each text bound to its user, keys that rotate."""
 from __future__ import annotations
 
 import base64
@@ -20,6 +20,7 @@ from registry.errors import RegistryError
 
 FILE, LOCK, ASIDE = "sealing.key", "sealing.lock", ".sealing-"
 NONCE_BYTES = 12
+GITHUB_TOKEN = "github token"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,14 @@ class Sealed:
 
     key_id: str
     data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resealed:
+    """How many texts of one kind were sealed anew, and how many of them nobody could open."""
+
+    count: int
+    unreadable: int
 
 
 class UnreadableError(RegistryError):
@@ -43,23 +52,24 @@ class Keys:
         self.ids = tuple(key_id(key) for key in raw)
         self._keys = dict(zip(self.ids, raw))
 
-    def seal(self, secret: Secret, *, user_id: int) -> Sealed:
+    def seal(self, secret: Secret, *, user_id: int, purpose: str = GITHUB_TOKEN) -> Sealed:
+        """Only the same user and purpose open it again."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         data = AESGCM(self._keys[self.ids[0]]).encrypt(
-            nonce, secret.reveal().encode(), _bound_to(user_id))
+            nonce, secret.reveal().encode(), _bound_to(user_id, purpose))
         return Sealed(key_id=self.ids[0], data=nonce + data)
 
-    def open(self, sealed: Sealed, *, user_id: int) -> Secret:
+    def open(self, sealed: Sealed, *, user_id: int, purpose: str = GITHUB_TOKEN) -> Secret:
         """Raises UnreadableError where it is not this user's, or its key is not here."""
         key = self._keys.get(sealed.key_id)
         try:
             if key is None:
                 raise ValueError(f"no key {sealed.key_id}")
             text = AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:],
-                                       _bound_to(user_id))
+                                       _bound_to(user_id, purpose))
         except (InvalidTag, ValueError) as error:
-            raise UnreadableError("This GitHub token cannot be opened: the key that sealed it "
-                                  "is not here, or it is not what it says.") from error
+            raise UnreadableError(f"This {purpose} cannot be opened: the key that sealed it is not "
+                                  "here, or it is not what it says.") from error
         return Secret(text.decode())
 
     def with_new(self) -> Keys:
@@ -149,8 +159,8 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"paishare sealing key\0" + key).hexdigest()[:16]
 
 
-def _bound_to(user_id: int) -> bytes:
-    return f"paishare github token of user {user_id}".encode()
+def _bound_to(user_id: int, purpose: str) -> bytes:
+    return f"paishare {purpose} of user {user_id}".encode()
 
 
 def _written_aside(home: Path, keys: Keys) -> str:

@@ -17,6 +17,7 @@ from registry.db import github_tokens, repo_access
 from registry.errors import InvalidInputError
 from registry.github_accounts import BACKGROUND_LIMIT, HOUR, GitHubAccounts
 from registry.github_errors import Code, GitHubError
+from registry.rotation import rotate_keys
 
 
 @pytest.fixture
@@ -229,9 +230,9 @@ def test_when_github_asks_to_wait_the_background_does(github, accounts, connecte
 
 # --- other keys ---------------------------------------------------------------------------------
 
-def test_keys_rotate_and_the_old_one_is_gone(accounts, connected, settings, github):
+def test_keys_rotate_and_the_old_one_is_gone(accounts, connected, engine, settings, github):
     token, old = accounts.token_of(connected), (settings.home / "sealing.key").read_text()
-    done = accounts.rotate_keys()
+    done = rotate_keys(engine, settings)
     assert (done.resealed, done.unreadable) == (1, 0)
     assert old.strip() not in (settings.home / "sealing.key").read_text()
     assert accounts.token_of(connected) == token
@@ -247,10 +248,10 @@ def test_a_token_whose_key_is_lost_asks_to_connect_again(accounts, connected, se
 
 
 def test_a_key_that_comes_back_opens_again_also_after_a_rotation_without_it(
-        accounts, connected, settings):
+        accounts, connected, engine, settings):
     token, path = accounts.token_of(connected), settings.home / "sealing.key"
     path.rename(settings.home / "kept")
-    assert accounts.token_of(connected) is None and accounts.rotate_keys().unreadable == 1
+    assert accounts.token_of(connected) is None and rotate_keys(engine, settings).unreadable == 1
     path.unlink()
     (settings.home / "kept").rename(path)
     assert accounts.token_of(connected) == token and accounts.of(connected).problem is None
@@ -259,7 +260,7 @@ def test_a_key_that_comes_back_opens_again_also_after_a_rotation_without_it(
 def test_a_rotation_needs_no_setting_of_the_server(accounts, connected, engine, settings):
     token = accounts.token_of(connected)
     other = replace(settings, github_url="https://github.com", github_api_url="https://x.org")
-    assert GitHubAccounts(engine, other).rotate_keys().resealed == 1
+    assert rotate_keys(engine, other).resealed == 1
     assert accounts.token_of(connected) == token
 
 
@@ -268,8 +269,9 @@ import os, signal, sys
 from registry import db, sealing
 from registry.config import Settings
 from registry.github_accounts import GitHubAccounts
+from registry.rotation import rotate_keys
 settings = Settings.from_environ(os.environ)
-accounts = GitHubAccounts(db.create_engine(settings.database_url), settings)
+engine = db.create_engine(settings.database_url)
 calls, after = [], int(sys.argv[1])
 def die(function):
     def call(*args, **kwargs):
@@ -282,7 +284,7 @@ def die(function):
 sealing._written_aside = die(sealing._written_aside)
 sealing.KeyStore.write = die(sealing.KeyStore.write)
 GitHubAccounts._reseal = die(GitHubAccounts._reseal)
-accounts.rotate_keys()
+rotate_keys(engine, settings)
 """
 
 
@@ -298,7 +300,7 @@ def test_a_rotation_that_is_killed_anywhere_loses_no_token(
         env={**os.environ, "PAISHARE_HOME": str(settings.home)})
     assert killed.returncode == -signal.SIGKILL
     assert {each: accounts.token_of(each) for each in people} == tokens
-    assert accounts.rotate_keys().unreadable == 0
+    assert rotate_keys(engine, settings).unreadable == 0
     assert {each: accounts.token_of(each) for each in people} == tokens
     assert len((settings.home / "sealing.key").read_text().split()) == 1
     assert not list(settings.home.glob(".sealing-*"))
@@ -319,7 +321,7 @@ def test_a_token_lives_rotates_and_dies_alike_in_both_databases(
     ask(accounts, user, 1, is_background=True)
     assert not accounts.may_ask(user, BACKGROUND_LIMIT - 2)
     assert accounts.may_ask(user, BACKGROUND_LIMIT - 3)
-    assert accounts.rotate_keys().resealed == 1 and accounts.token_of(user) is not None
+    assert rotate_keys(engine, settings).resealed == 1 and accounts.token_of(user) is not None
     token.is_revoked = True
     with pytest.raises(GitHubError):
         ask(accounts, user, 1)

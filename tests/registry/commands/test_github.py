@@ -50,7 +50,7 @@ def test_keys_rotate_while_the_server_runs(github, web, capsys):
     old = (web.home / "sealing.key").read_text()
     assert cli.main(["rotate-keys", "--json"]) == 0
     said = capsys.readouterr()
-    assert json.loads(said.out)["sealed"] == 1 and "1 tokens are sealed anew" in said.err
+    assert json.loads(said.out)["sealed"] == 1 and "1 secrets are sealed anew" in said.err
     new = (web.home / "sealing.key").read_text()
     assert len(new.split()) == 1 and new != old and new.strip() not in said.out + said.err
     assert web.services.github.token_of(ann.id) == Secret(token.value)
