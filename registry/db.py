@@ -280,18 +280,6 @@ image_logins = sa.Table(
     sa.Column("last_used_at", sa.DateTime),
 )
 
-image_logins = sa.Table(
-    "image_logins", metadata,
-    sa.Column("user_id", sa.ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("server", Text(255), primary_key=True, comment="a registry, as images name it"),
-    sa.Column("username", Text(255), nullable=False),
-    sa.Column("sealed", sa.LargeBinary, nullable=False,
-              comment="the secret, encrypted with the key named by key_id, bound to the row"),
-    sa.Column("key_id", Text(16), nullable=False),
-    sa.Column("created_at", sa.DateTime, nullable=False),
-    sa.Column("last_used_at", sa.DateTime),
-)
-
 repo_access = sa.Table(
     "repo_access", metadata,
     sa.Column("user_id", sa.ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
