@@ -7,8 +7,10 @@ import os
 import shutil
 import threading
 import time
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from runner.config import Settings
 from runner.docker_driver import DockerDriver
@@ -20,6 +22,7 @@ from runner.staging import Stager
 log = logging.getLogger(__name__)
 
 EVERY_S = 300.0
+EVERY_FULL_S = 30.0  # while a disk is too full for jobs
 MB = 1 << 20
 
 
@@ -63,12 +66,34 @@ class Housekeeper:
             log.info("removed %d MB of inputs that were not used for longest", freed // MB)
         self._drop_images(needed)
 
+    def shortage(self) -> str | None:
+        """Why no job may start now: which disk is too full for one, and what to do."""
+        for whose, folder in self._disks():
+            if self._missing(folder):
+                return (f"The disk of {whose} is too full for jobs: at {folder}, "
+                        f"{shutil.disk_usage(folder).free // MB} MB are free and "
+                        f"{self._settings.min_free_mb} MB must be (RUNNER_MIN_FREE_MB). Make room "
+                        "there; jobs start by themselves then.")
+        return None
+
     def _loop(self) -> None:
-        while not self._is_closed.wait(EVERY_S):
+        while not self._is_closed.wait(EVERY_FULL_S if self.shortage() else EVERY_S):
             try:
                 self.tidy()
             except Exception:
                 log.exception("tidying up failed; it is tried again")
+
+    def _disks(self) -> Iterator[tuple[str, Path]]:
+        yield "the runner", self._settings.home
+        with suppress(EngineError):  # that Docker is away is told elsewhere
+            if self._docker_root:
+                yield "Docker", self._docker_root
+
+    @cached_property
+    def _docker_root(self) -> Path | None:
+        """None where it is another machine's."""
+        root = Path(self._driver.info()["DockerRootDir"])
+        return root if root.exists() else None
 
     def _missing(self, folder: Path) -> int:
         """How many bytes a disk lacks of what must stay free on it."""
@@ -76,10 +101,9 @@ class Housekeeper:
 
     def _drop_images(self, needed: Iterable[JobSpec]) -> None:
         """Pulled images, while Docker's disk is too full; those in use stay."""
-        root = Path(self._driver.info()["DockerRootDir"])
         in_use = {role.image.digest for spec in needed for role in spec.task_roles}
         for digest, _ in sorted(self._images().items(), key=lambda item: item[1]):
-            if not root.exists() or not self._missing(root):
+            if not self._docker_root or not self._missing(self._docker_root):
                 return
             if digest in in_use:
                 continue

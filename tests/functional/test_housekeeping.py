@@ -71,3 +71,10 @@ def test_an_image_that_a_container_uses_stays(house, pulled):
     container.remove()
     keeper.tidy()
     assert not _is_here(client, first)
+
+
+def test_a_disk_that_is_too_full_for_jobs_is_named_with_what_to_do(house, tmp_path):
+    keeper, _ = house
+    said = keeper.shortage()
+    assert said.startswith(f"The disk of the runner is too full for jobs: at {tmp_path}, ")
+    assert said.endswith("Make room there; jobs start by themselves then.")
