@@ -104,7 +104,7 @@ sources = sa.Table(
     sa.Column("confirmed_head", Text(40), comment="the held head that the owner agreed to"),
     sa.Column("progress", sa.JSON,
               comment="stage, done and total of the sync that runs now; None: none does"),
-    sa.Column("last_problems", sa.JSON,
+    sa.Column("last_problems", sa.JSON(none_as_null=True),
               comment="the invalid files of a repository that is gone, as long as it is"),
     sa.Column("next_sync_at", sa.DateTime),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0",

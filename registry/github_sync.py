@@ -11,6 +11,7 @@ from typing import Iterable
 import requests
 import sqlalchemy as sa
 
+from registry import source_words
 from registry.catalog import Catalog
 from registry.config import Secret, Settings
 from registry.errors import NotFoundError, RegistryError
@@ -23,9 +24,10 @@ from registry.look import Looker, Sight
 from registry.redaction import redacted
 from registry.replay import Replay
 from registry.source import Source
+from registry.source_words import GONE, REPLACED
 from registry.sync_report import SyncReport
 from registry.upstream import Tell
-from registry.upstream_rows import GONE, MOST_PAUSE, REPLACED, UpstreamRows
+from registry.upstream_rows import MOST_PAUSE, UpstreamRows
 
 log = logging.getLogger(__name__)
 TELL_S = 1.0
@@ -137,6 +139,8 @@ class GitHubSync:
         if fetched and fetched.head not in (None, source.confirmed_head) and \
                 fetched.head == source.held_head:
             return self._hold(sight, source.held_count)
+        if sight.state in (GONE, REPLACED):
+            self._rows.keep_problems(source.id)
         replay = Replay(source, self._catalog.store(source.id), self._ledger)
         done = None
         if fetched and not replay.is_current(fetched):
@@ -144,7 +148,8 @@ class GitHubSync:
             done = replay.follow(fetched)
         if done and done.held:
             return self._hold(sight, done.held)
-        self._rows.found(source, sight.head, sight.state, self._pause_at(sight.state))
+        self._rows.found(source, sight.head, sight.state, self._pause_at(sight.state),
+                         sight.branch)
         self._rows.let_go(source)
         if done is None:
             self._ledger.touch(source)
@@ -160,8 +165,7 @@ class GitHubSync:
         source = sight.source
         self._rows.hold(source, sight.fetched.head, count)
         self._rows.found(source, sight.head, sight.state, self._pause_at(sight.state))
-        reason = (f"At the newest state {count} versions would be withdrawn, which is much at "
-                  "once. Nothing was changed; it waits until the source's owner confirms it.")
+        reason = source_words.held(count, shown=source.head, newest=sight.head)
         reason = f"{sight.problem} {reason}" if sight.problem else reason
         self._ledger.fail(source, reason)
         return SyncReport(source=source.name, head=source.head, error=reason)

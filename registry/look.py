@@ -17,17 +17,9 @@ from registry.github_errors import Code, GitHubError
 from registry.github_records import RepositoryInfo
 from registry.remote import Reason, RemoteError
 from registry.source import MAX_USED_FILES, Source
+from registry.source_words import BLOCKED, EMPTY, FORBIDDEN, GONE, REPLACED, what_happened
 from registry.upstream import Tell, Upstream, Way
-from registry.upstream_rows import (
-    BLOCKED,
-    EMPTY,
-    FORBIDDEN,
-    GONE,
-    OK,
-    REPLACED,
-    UpstreamRows,
-    now,
-)
+from registry.upstream_rows import OK, UpstreamRows, now
 
 MOST_S = 600.0  # for one look, the first one at a large repository included
 REFS_S = 60.0  # of that, for where the branch is
@@ -59,7 +51,8 @@ class Access(Protocol):
 class Sight:
     """What a look saw. `fetched` is here already, None: there is nothing to follow.
 
-    `problem` is what the source's readers are told; None: all is well.
+    `problem` is what the source's readers are told; None: all is well. `branch` None: it did not
+    say what the branch is called.
     """
 
     source: Source
@@ -67,6 +60,7 @@ class Sight:
     fetched: Fetched | None
     state: str = OK
     problem: str | None = None
+    branch: str | None = None
 
 
 class Looker:
@@ -112,7 +106,8 @@ class Looker:
         if refs.head is None:
             if visit.store.head() and not self._is_same(visit.source):
                 self._find(visit)
-            return visit.nothing(EMPTY, _empty(visit.source))
+            return visit.nothing(EMPTY, what_happened(
+                EMPTY, visit.source.location, visit.source.branch))
         is_new = not refs.head == visit.source.head == visit.store.head()
         if (is_new and not visit.is_proved) or (
                 (is_new or not visit.is_proved) and not self._is_same(visit.source)):
@@ -147,7 +142,7 @@ class Looker:
             self._find(visit)
             if visit.source == before:
                 if before.is_private or self._token(before) is None:
-                    raise UpstreamError(FORBIDDEN, _unread(before)) from error
+                    raise _unread(before) from error
                 self._signed.add(before.id)
         try:
             return self._reach(visit)
@@ -163,7 +158,7 @@ class Looker:
         visit.is_proved = source.is_private
         if source.is_private or source.id in self._signed:
             if token is None:
-                raise UpstreamError(FORBIDDEN, _without_token(source))
+                raise _unread(source)
             return visit.refs(self._url, token)
         try:
             found = visit.refs(self._url, None)
@@ -205,27 +200,20 @@ class Looker:
             if error.code is Code.GONE:
                 raise self._gone(source, user_id) from error
             if error.code in _OF_TOKEN:
-                is_over = self._token(source) is None
-                raise UpstreamError(FORBIDDEN, _without_token(source) if is_over
-                                    else _unread(source)) from error
+                raise _unread(source) from error
             raise UpstreamError(BLOCKED if error.code is Code.BLOCKED else None,
                                 error.message) from error
 
     def _gone(self, source: Source, user_id: int | None) -> UpstreamError:
         if source.is_private:
-            return UpstreamError(FORBIDDEN, _unread(source) if user_id else _without_token(source))
+            return _unread(source)
         try:
             other = self._access.repository(source.location, user_id)
         except GitHubError:
-            return UpstreamError(GONE, (
-                f"{source.location} is not on GitHub any more, or not for everybody. What was "
-                "known of it keeps serving. Remove the source if it will not come back."))
+            return UpstreamError(GONE, what_happened(GONE, source.location))
         if other.id == source.repo_id:
             return UpstreamError(None, "GitHub contradicts itself. It is asked again later.")
-        return UpstreamError(REPLACED, (
-            f"The repository was deleted, and {source.location} is another one now, made by who "
-            "knows whom. Nothing is read from it. If you trust it, remove this source and add "
-            "it anew."))
+        return UpstreamError(REPLACED, what_happened(REPLACED, source.location))
 
 
 @dataclass
@@ -255,7 +243,7 @@ class _Visit:
         return Upstream(self.source, self.store, self.tell)
 
     def sight(self, refs: Refs, fetched: Fetched) -> Sight:
-        return Sight(source=self.source, head=refs.head, fetched=fetched)
+        return Sight(source=self.source, head=refs.head, fetched=fetched, branch=refs.branch)
 
     def nothing(self, state: str, problem: str) -> Sight:
         """It holds nothing now, which is a state like any other: that of an empty commit."""
@@ -269,17 +257,5 @@ def _as_upstream(error: RemoteError) -> UpstreamError:
     return UpstreamError(state, error.message, error.wait_s)
 
 
-def _unread(source: Source) -> str:
-    return (f"{source.location} cannot be read any more: it was deleted, or the token that syncs "
-            "it may not read it. What was known of it stays for those who may see it.")
-
-
-def _without_token(source: Source) -> str:
-    return (f"Nobody's token may be used to sync {source.location}: who agreed to that has "
-            "disconnected GitHub, or the token ended. Connect GitHub again on the page Settings, "
-            "or have somebody who can read the repository add it.")
-
-
-def _empty(source: Source) -> str:
-    return f"{source.location} has no branch {source.branch} now." if source.branch else \
-        f"{source.location} is empty: it has no commit on its default branch."
+def _unread(source: Source) -> UpstreamError:
+    return UpstreamError(FORBIDDEN, what_happened(FORBIDDEN, source.location))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Mapping, Sequence
@@ -16,11 +16,13 @@ from registry.db import file_problems, search_outbox, sources, versions
 from registry.entry import problems_of
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.source import GITHUB, LOCAL, Source, check_tag_prefix, checked_sub_paths
+from registry.source_words import GONE, REPLACED
 from registry.versions import FileProblem
 
 MAX_ALIKE, MAX_OWNED = 100, 200
 _NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_IS_GONE = sources.c.upstream_state.in_((GONE, REPLACED))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +161,16 @@ class Sources:
                 sources.c.sync_requested_at.is_not(None))))
 
     def problems(self, source_id: int) -> list[FileProblem]:
-        """Every file at the head of a source that is not in the catalog, and why."""
+        """Every file at the head of a source that is not in the catalog, and why.
+
+        Of a repository that is gone, those that it had at last.
+        """
         with self._engine.connect() as connection:
+            last = connection.scalar(sa.select(sources.c.last_problems).where(
+                sources.c.id == source_id, _IS_GONE))
+            if last is not None:
+                return [FileProblem(path=each["path"], commit=each["commit"],
+                                    problems=problems_of(each["problems"])) for each in last]
             rows = connection.execute(sa.select(file_problems).where(
                 file_problems.c.source_id == source_id).order_by(file_problems.c.path))
             return [FileProblem(path=row.path, commit=row.commit,
@@ -240,7 +250,10 @@ def _selected() -> sa.Select[Any]:
 
 
 def _source(row: sa.Row[Any]) -> Source:
-    return Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
+    source = Source(**{**row._mapping, "sub_paths": tuple(row.sub_paths)})
+    if source.last_problems is None or source.upstream_state not in (GONE, REPLACED):
+        return source
+    return replace(source, problems=len(source.last_problems))
 
 
 def _check_name(name: str) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from registry.db import sources, uses, versions
+from registry.db import file_problems, sources, uses, versions
 from registry.source import GITHUB, Source
+from registry.source_words import GONE, REPLACED
 from registry.visibility import set_private
 
-OK, GONE, REPLACED, FORBIDDEN, BLOCKED, EMPTY = (
-    "ok", "gone", "replaced", "forbidden", "blocked", "empty")
+OK = "ok"
 LEAST_PAUSE = timedelta(minutes=1)
 MOST_PAUSE = timedelta(minutes=30)
 MAX_DOUBLINGS = 6
@@ -58,12 +58,26 @@ class UpstreamRows:
             connection.execute(sources.update().where(sources.c.id == source.id).values(
                 location=location))
 
-    def found(self, source: Source, head: str | None, state: str, pause: timedelta) -> None:
-        """A look that went well, and what it saw."""
+    def found(self, source: Source, head: str | None, state: str, pause: timedelta,
+              branch: str | None = None) -> None:
+        """A look that went well, and what it saw; `branch` None: it did not see its name."""
         is_known = sources.c.upstream_head.is_not_distinct_from(head)
+        kept = {} if state in (GONE, REPLACED) else {"last_problems": None}
+        named = {"default_branch": branch} if branch and source.branch is None else {}
         self._write(source.id, upstream_head=head, upstream_state=state, checked_at=now(),
                     upstream_at=sa.case((is_known, sources.c.upstream_at), else_=now()),
-                    failures=0, next_sync_at=now() + pause, progress=None)
+                    failures=0, next_sync_at=now() + pause, progress=None, **kept, **named)
+
+    def keep_problems(self, source_id: int) -> None:
+        """What is wrong in the files of a repository that is gone stays to be read."""
+        with self._engine.begin() as connection:
+            rows = connection.execute(sa.select(file_problems).where(
+                file_problems.c.source_id == source_id).order_by(file_problems.c.path))
+            found = [{"path": row.path, "commit": row.commit, "problems": row.problems}
+                     for row in rows]
+            connection.execute(sources.update().where(
+                sources.c.id == source_id, sources.c.last_problems.is_(None)).values(
+                    last_problems=found))
 
     def failed(self, source: Source, state: str | None, wait_s: int | None) -> None:
         """A look that saw nothing; `state` None: it says nothing about the repository."""

@@ -1,4 +1,4 @@
-"""Commands about sources: source add, list, show, remove, and sync."""
+"""Commands about sources: source add, show, list, remove and what owners decide, and sync."""
 from __future__ import annotations
 
 import time
@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from registry import source_words
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
 from registry.error_text import problem_line
-from registry.errors import Problem, RegistryError
+from registry.errors import ConflictError, Problem, RegistryError
+from registry.source_words import advice, counted, invalid, served
 from registry.terminal import Terminal, local_time
 
 SYNC_TIMEOUT_S = 120
@@ -61,8 +63,7 @@ def show(client: ApiClient, terminal: Terminal, name: str) -> None:
         return
     for fact, value in _facts(found):
         terminal.result(f"{fact + ':':<12} {value}")
-    for state in found["states"]:
-        terminal.say(f"{state['title']}. {state['text']}", "yellow")
+    _say_states(terminal, found)
     _print_files(terminal, files["problems"])
     _print_files(terminal, files["warnings"])
 
@@ -75,10 +76,10 @@ def list_(client: ApiClient, terminal: Terminal) -> None:
     if terminal.is_json:
         terminal.json(found)
         return
-    terminal.table(["name", "location", "head", "synced", "components", "problems", "state",
+    terminal.table(["name", "location", "head", "synced", "components", "invalid", "state",
                     "error"], [
         (each["name"], each["location"], (each["head"] or "")[:12], local_time(each["synced_at"]),
-         each["components"], each["problems"], each["state"], each["sync_error"])
+         each["components"], each["problems"], each["state_title"], each["sync_error"])
         for each in found["sources"]])
 
 
@@ -91,6 +92,60 @@ def remove(client: ApiClient, terminal: Terminal, name: str) -> None:
     terminal.say(f"{name} is removed.")
     if terminal.is_json:
         terminal.json({"removed": name})
+
+
+@source.command()
+@click.argument("name")
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do not ask before it is taken over.")
+@api_command
+def agree(client: ApiClient, terminal: Terminal, name: str, is_confirmed: bool) -> None:
+    """Take over a commit that was held back because it takes away much; for the owner."""
+    found = client.get("sources", name, "status")
+    if not found["held_head"]:
+        raise ConflictError(f"Nothing is held back of {name}.")
+    _say_states(terminal, found)
+    if not is_confirmed:
+        click.confirm(f"Take {found['held_count']} versions out of the marketplace?", abort=True,
+                      err=True)
+    client.post("sources", name, "agree", body={"head": found["held_head"]})
+    _done(terminal, source_words.AGREED, name)
+
+
+@source.command()
+@click.argument("name")
+@api_command
+def keep(client: ApiClient, terminal: Terminal, name: str) -> None:
+    """Keep what is in the marketplace, whatever commit was held back; for the owner."""
+    client.post("sources", name, "keep")
+    _done(terminal, source_words.DECIDED_TO_KEEP, name)
+
+
+@source.command("use-my-token")
+@click.argument("name")
+@api_command
+def use_my_token(client: ApiClient, terminal: Terminal, name: str) -> None:
+    """Have a source synced in the background with your own GitHub token from now on."""
+    client.put("sources", name, "sponsor")
+    _done(terminal, source_words.SPONSORED, name)
+
+
+@source.command()
+@click.argument("name")
+@click.option("--make", "is_made", is_flag=True,
+              help="Have GitHub make it, with your token, which needs the right to.")
+@api_command
+def webhook(client: ApiClient, terminal: Terminal, name: str, is_made: bool) -> None:
+    """Show the address and secret of a source's webhook, or make it; for the owner."""
+    method = client.post if is_made else client.get
+    found = method("sources", name, "webhook")
+    if terminal.is_json:
+        terminal.json(found)
+    elif is_made:
+        _done(terminal, source_words.HOOKED, name)
+    else:
+        for fact, value in (("address", found["url"]), ("content type", "application/json"),
+                            ("secret", found["secret"]), ("events", source_words.HOOK_EVENTS)):
+            terminal.result(f"{fact + ':':<13} {value}")
 
 
 @click.command()
@@ -133,17 +188,16 @@ def _report(client: ApiClient, terminal: Terminal, sources: list[dict[str, Any]]
     if terminal.is_json:
         terminal.json({"sources": sources})
     for each in [] if terminal.is_json else sources:
-        terminal.result(f"{each['name']}: {_count(each['components'], 'component')} at "
-                        f"{(each['head'] or 'no commit')[:12]}, "
-                        f"{_count(each['problems'], 'invalid file')}, "
-                        f"{_count(each['warnings'], 'warning')}")
+        terminal.result(f"{each['name']}: {counted(each['components'], 'component')} at "
+                        f"{(each['head'] or 'no commit')[:12]}, {invalid(each['problems'])}, "
+                        f"{advice(each['warnings'])}")
         if each["sync_error"]:
             terminal.say(f"{each['name']}: {each['sync_error']}", "red")
         if each["problems"]:
             _print_files(terminal, client.get("sources", each["name"], "problems")["problems"])
         if each["warnings"]:
-            terminal.say(f"{each['name']}: `paishare source show {each['name']}` tells the "
-                         "warnings.")
+            terminal.say(f"{each['name']}: `paishare source show {each['name']}` gives the "
+                         "advice.")
     return 1 if any(each["sync_error"] or each["problems"] for each in sources) else 0
 
 
@@ -151,17 +205,32 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
     told = found["progress"]
     return [(fact, value) for fact, value in [
         ("source", found["name"] + (" (private)" if found["is_private"] else "")),
-        ("location", found["location"]), ("branch", found["branch"]), ("state", found["state"]),
+        ("location", found["location"]), ("branch", _branch(found)),
+        ("state", found["state_title"]),
         ("progress", told and f"{told['title']}, {told['done']} of {told['total']}"),
         ("freshness", found["freshness"]), ("last sync", local_time(found["synced_at"])),
-        ("next sync", local_time(found["next_sync_at"])), ("components", found["components"]),
-        ("invalid", found["problems"]), ("warnings", found["warnings"]),
+        ("next sync", local_time(found["next_sync_at"])),
+        ("components", served(found["components"], found["withdrawn"])),
+        ("invalid", counted(found["problems"], "file")),
+        ("advice", counted(found["warnings"], "component")),
         ("owner", found["owner"]), ("token of", found["sponsor"]),
     ] if value not in (None, "")]
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _branch(found: dict[str, Any]) -> str | None:
+    named = found["default_branch"] and f"{found['default_branch']}, the default one"
+    return found["branch"] or named
+
+
+def _say_states(terminal: Terminal, found: dict[str, Any]) -> None:
+    for state in found["states"]:
+        terminal.say(f"{state['title']}. {state['text']}", "yellow")
+
+
+def _done(terminal: Terminal, text: str, name: str) -> None:
+    terminal.say(text.format(name=name))
+    if terminal.is_json:
+        terminal.json({"source": name})
 
 
 def _print_files(terminal: Terminal, files: list[dict[str, Any]]) -> None:

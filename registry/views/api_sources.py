@@ -14,6 +14,7 @@ from registry.views.source_access import (
     AskedSource,
     add_source,
     last_sync,
+    make_webhook,
     owned_source,
     removable_source,
     required_webhook,
@@ -100,6 +101,16 @@ def use_my_token(name: str) -> None:
 def show_webhook(name: str) -> dict[str, Any]:
     """Where GitHub may tell of pushes, and the secret that it signs with; for the owner alone."""
     return required_webhook(auth.required_user(), name)
+
+
+@api.route("POST", "/sources/<path:name>/webhook", status=201, result=models.WebhookFacts,
+           errors=(403, 404, 409))
+def create_webhook(name: str) -> dict[str, Any]:
+    """Have GitHub make the webhook, with your own token; for the owner of the source."""
+    user = auth.required_user()
+    found = required_webhook(user, name)
+    make_webhook(user, owned_source(user, name))
+    return found
 
 
 @api.route("GET", "/catalog/hash", result=models.CatalogHash, errors=(403,))

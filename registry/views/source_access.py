@@ -30,6 +30,7 @@ from registry.views.source_state import (
     note_of,
     progress_of,
     states_of,
+    trouble_of,
     verdict,
 )
 from registry.views.text import iso
@@ -64,9 +65,18 @@ def owned_source(user: User, name: str) -> Source:
 
 
 def removable_source(user: User, name: str) -> Source:
-    """The source, for its owner or an admin, who removes also what is hidden from admins."""
-    hidden = services().sources.hidden(user_id=user.id) if user.is_admin else ()
-    return next((each for each in hidden if each.name == name), None) or owned_source(user, name)
+    """The source, for its owner or an admin, who remove also what is hidden from them."""
+    return next((each for each in hidden_sources(user) if each.name == name), None) \
+        or owned_source(user, name)
+
+
+def hidden_sources(user: User) -> list[Source]:
+    """What the user may remove and not see: of their own, or as an admin, anyone's.
+
+    A private repository that was deleted is read by nobody's token any more, its owner's included.
+    """
+    return [each for each in services().sources.hidden(user_id=user.id)
+            if may_change(user, each)]
 
 
 def may_change(user: User, source: Source) -> bool:
@@ -139,11 +149,15 @@ def source_json(source: Source) -> dict[str, Any]:
     """As lists of the API tell of it."""
     return {
         "name": source.name, "kind": source.kind, "location": source.location,
-        "head": source.head, "synced_at": iso(source.synced_at), "sync_error": source.sync_error,
-        "components": source.components, "problems": source.problems,
+        "head": source.head, "synced_at": iso(source.synced_at),
+        "sync_error": trouble_of(source),
+        "components": source.components, "withdrawn": source.withdrawn,
+        "problems": source.problems,
         "owner": name_of(source.owner_id), "sub_paths": list(source.sub_paths),
         "tag_prefix": source.tag_prefix, "is_private": source.is_private,
-        "branch": source.branch, "state": verdict(source).code, "freshness": freshness(source),
+        "branch": source.branch, "default_branch": source.default_branch,
+        "state": verdict(source).code, "state_title": verdict(source).title,
+        "freshness": freshness(source),
         "upstream_head": source.upstream_head, "checked_at": iso(source.checked_at),
         "next_sync_at": iso(source.next_sync_at), "is_syncing": is_busy(source)}
 

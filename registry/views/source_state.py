@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Mapping
 
+from registry import source_words
+from registry.source_words import EMPTY, GONE, REPLACED, SHORT
 from registry.sources import GITHUB, Source
 from registry.views.text import ago, iso
 
-SHORT = 7
 STAGES: Mapping[str, str] = {
     "history": "Fetching the history", "files": "Fetching files",
     "record": "Writing the catalogue"}
@@ -76,6 +77,13 @@ def states_of(source: Source) -> list[State]:
     return [state for state in found if state]
 
 
+def trouble_of(source: Source) -> str | None:
+    """What is wrong with it, in the words of its page; None: all is well, or was decided."""
+    texts = [source.sync_error if state.code == "failed" else state.text
+             for state in states_of(source) if state.tone in ("bad", "warn")]
+    return " ".join(filter(None, texts)) or None
+
+
 def verdict(source: Source) -> State:
     """How it stands in two words, for a list."""
     for state in states_of(source):
@@ -111,37 +119,16 @@ _WITHDRAWN = {
 }
 
 
-_LOST = frozenset({"gone", "replaced"})  # what is not there any more is called nothing there
+_LOST = frozenset({GONE, REPLACED})  # what is not there any more is called nothing there
 
 
 def _upstream(source: Source) -> State | None:
-    if source.upstream_state not in _UPSTREAM:
+    if source.upstream_state not in source_words.TITLES:
         return None
-    title, text = _UPSTREAM[source.upstream_state]
-    return State(code=source.upstream_state, tone="bad" if source.upstream_state != "empty"
-                 else "warn", title=title, text=text.format(name=source.location))
-
-
-_UPSTREAM = {
-    "gone": ("Gone from GitHub", (
-        "`{name}` was deleted, or is not public any more. What was indexed keeps serving, marked "
-        "as withdrawn upstream. If it comes back, the next sync takes it up again; if it will "
-        "not, its owner or an admin can remove the source.")),
-    "replaced": ("Another repository has its name", (
-        "The repository that was indexed is gone, and `{name}` is a new one, made by whoever took "
-        "the name. Nothing is read from it. If you trust it, remove this source and add the "
-        "repository again.")),
-    "forbidden": ("GitHub lets nobody read it", (
-        "The token that syncs `{name}` does not read it any more, or there is none. What was "
-        "indexed stays for those whose own token reads the repository. Whoever can read it may "
-        "choose “Use my token” below; the next sync then goes on.")),
-    "blocked": ("Blocked by GitHub", (
-        "GitHub has blocked `{name}`, so nothing of it is shown here. Only GitHub's support can "
-        "say more.")),
-    "empty": ("Nothing is in it", (
-        "`{name}` has no commit on the branch that is indexed. Push one, or remove the source and "
-        "add it again with another branch.")),
-}
+    return State(code=source.upstream_state, tone="bad" if source.upstream_state != EMPTY
+                 else "warn", title=source_words.TITLES[source.upstream_state],
+                 text=source_words.what_happened(source.upstream_state, source.location,
+                                                 source.branch))
 
 
 def _held(source: Source) -> State | None:
@@ -150,16 +137,12 @@ def _held(source: Source) -> State | None:
     if source.confirmed_head == source.held_head:
         return State(code="confirmed", tone="busy", title="Taking the new head",
                      text="Its owner agreed; the next sync shows it.")
-    what = f"The newest commit `{source.held_head[:SHORT]}`" \
-        if source.held_head == source.upstream_head else "What the repository is now"
-    shown = (source.head or "")[:SHORT]
+    newest = source.held_head if source.held_head == source.upstream_head else None
     if source.confirmed_head and source.confirmed_head == source.head:
-        return State(code="kept", tone="", title="Kept as it is", text=(
-            f"{what} would take away {source.held_count} versions. Its owner decided to keep "
-            f"them: the marketplace goes on showing `{shown}`."))
-    return State(code="held", tone="warn", title="Held back", text=(
-        f"{what} would take away {source.held_count} versions at once, which may be a mistake. "
-        f"Until its owner agrees, the marketplace shows `{shown}`."))
+        return State(code="kept", tone="", title="Kept as it is", text=source_words.kept(
+            source.held_count, shown=source.head, newest=newest))
+    return State(code="held", tone="warn", title="Held back", text=source_words.held(
+        source.held_count, shown=source.head, newest=newest))
 
 
 def _failed(source: Source) -> State | None:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Mapping
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from registry import source_words
 from registry.accounts import User
 from registry.errors import RegistryError
 from registry.sources import Source
@@ -15,6 +16,7 @@ from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,
     add_source,
+    hidden_sources,
     make_webhook,
     may_change,
     may_sponsor,
@@ -86,21 +88,21 @@ def agree(name: str) -> ResponseReturnValue:
     source = owned_source(auth.required_user(), name)
     return _done(source, lambda: services().sources.agree(
         source, request.form.get("held_head", "")),
-        "The next sync, which begins now, takes the new commit over.")
+        source_words.AGREED)
 
 
 @blueprint.post("/<path:name>/keep")
 def keep(name: str) -> ResponseReturnValue:
     source = owned_source(auth.required_user(), name)
     return _done(source, lambda: services().sources.keep(source),
-                 "What is in the marketplace stays.")
+                 source_words.DECIDED_TO_KEEP)
 
 
 @blueprint.post("/<path:name>/sponsor")
 def use_my_token(name: str) -> ResponseReturnValue:
     user = auth.required_user()
     return _done(visible_source(user, name), lambda: sponsor(user, name),
-                 f"{name} is synced with your token from now on.")
+                 source_words.SPONSORED)
 
 
 @blueprint.post("/<path:name>/webhook")
@@ -108,7 +110,7 @@ def create_webhook(name: str) -> ResponseReturnValue:
     user = auth.required_user()
     source = owned_source(user, name)
     return _done(source, lambda: make_webhook(user, source),
-                 "The webhook is made: GitHub tells of each push from now on.")
+                 source_words.HOOKED)
 
 
 def page_url(name: str) -> str:
@@ -121,7 +123,7 @@ def _done(source: Source, act: Callable[[], Any], text: str) -> ResponseReturnVa
         act()
     except RegistryError as error:
         return _page(source, wrong=error.message), error.status
-    flash(text)
+    flash(text.format(name=source.name))
     return redirect(page_url(source.name), 303)
 
 
@@ -137,8 +139,8 @@ def _list(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
 
 
 def _hidden(user: User) -> list[dict[str, Any]]:
-    """What an admin may know of private repositories of others: that they are there."""
-    found = services().sources.hidden(user_id=user.id) if user.is_admin else []
+    """What one may know of private repositories that one does not read: that they are there."""
+    found = hidden_sources(user)
     return [{"name": each.name, "owner": name_of(each.owner_id), "synced_at": each.synced_at}
             for each in found]
 
@@ -147,8 +149,9 @@ def _page(source: Source, *, wrong: str = "") -> str:
     user, known = auth.required_user(), services().sources
     broken, warned = known.problems(source.id), known.warnings(source.id)
     return render_template(
-        "sources/show.html", source=source, wrong=wrong, verdict=verdict(source),
-        states=states_of(source), freshness=freshness(source), progress=progress_of(source),
+        "sources/show.html", source=source, wrong=wrong, words=source_words,
+        verdict=verdict(source), states=states_of(source), freshness=freshness(source),
+        progress=progress_of(source),
         is_busy=is_busy(source), is_on_github=is_on_github(source),
         broken=[_shown(source, file) for file in broken[:MAX_FILES]], broken_count=len(broken),
         warned=[_shown(source, file) for file in warned[:MAX_FILES]], warned_count=len(warned),

@@ -38,7 +38,7 @@ def test_a_repository_is_added_and_the_page_shows_by_itself_what_the_sync_found(
     site.set("octo/parts", progress={"stage": "files", "done": 40, "total": 120})
     page.get_by_text("Fetching files: 40 of 120").wait_for()
     site.sync()
-    page.get_by_role("heading", name="2 files are no valid components").wait_for()
+    page.get_by_role("heading", name="2 invalid files").wait_for()
     page.get_by_text("· up to date").wait_for()
     link = page.get_by_role("link", name="Line 3")
     assert link.get_attribute("href").endswith("/job/broken.yaml?plain=1#L3")

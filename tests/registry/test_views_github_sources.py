@@ -2,7 +2,7 @@
 import pytest
 import sqlalchemy as sa
 
-from registry import sources
+from registry import db, sources
 from tests.fakes.github_web import OnGitHub
 from tests.fakes.web_home import HELLO
 from tests.registry.test_views_marketplace import text_of
@@ -191,7 +191,8 @@ def test_progress_is_shown_with_counts_while_a_sync_runs(added):
 STATES = [
     ({"upstream_state": "gone"}, "Gone from GitHub", "marked as withdrawn upstream"),
     ({"upstream_state": "replaced"}, "Another repository has its name", "remove this source"),
-    ({"upstream_state": "forbidden"}, "GitHub lets nobody read it", "Use my token"),
+    ({"upstream_state": "forbidden"}, "GitHub does not show it", "Use my token"),
+    ({"upstream_state": "forbidden"}, "GitHub does not show it", "the repository was deleted; or"),
     ({"upstream_state": "empty"}, "Nothing is in it", "has no commit"),
     ({"location": "octo/elsewhere"}, "Renamed on GitHub", "called octo/elsewhere there now"),
     ({"sync_error": "GitHub fell silent."}, "The last sync failed", "GitHub fell silent.")]
@@ -223,6 +224,77 @@ def test_a_component_whose_repository_is_gone_says_so(added, github, parts):
     added.sync()
     page = text_of(added.browser("ann").get("/c/job/greet"))
     assert "Withdrawn upstream" in page and "keeps serving" in page
+
+
+def test_of_a_repository_that_is_gone_what_is_served_and_what_was_wrong_stay_to_be_read(
+        added, github, parts):
+    github.world.delete(parts)
+    for _ in range(2):
+        added.services.sources.request_sync("octo/parts")
+        added.sync()
+    page = text_of(added.browser("ann").get("/sources/octo/parts"))
+    assert "0 , and 1 withdrawn upstream that keeps serving" in page
+    assert "1 invalid file As they were last seen." in page and "job/broken.yaml" in page
+    program = added.program("ann")
+    status = program.get("/sources/octo/parts/status").json
+    assert (status["components"], status["withdrawn"], status["problems"]) == (0, 1, 1)
+    found, = program.get("/sources/octo/parts/problems").json["problems"]
+    assert (found["path"], found["errors"][0]["path"]) == ("job/broken.yaml", "tasks")
+
+
+def test_when_it_is_there_again_its_files_are_what_they_are_now(added, github, octo, parts):
+    added.set("octo/parts", upstream_state="gone", sync_requested_at=None, last_problems=[
+        {"path": "job/old.yaml", "commit": "a" * 40, "problems": []}])
+    assert added.source().problems == 1
+    added.services.sources.request_sync("octo/parts")
+    added.sync()
+    problems = added.program("ann").get("/sources/octo/parts/problems").json["problems"]
+    assert [each["path"] for each in problems] == ["job/broken.yaml"]
+    assert added.source().last_problems is None
+
+
+def test_what_is_held_back_is_said_in_one_text_everywhere(web, github, octo):
+    many = {f"data/d{number}.yaml": f"type: data\nname: d{number}\nuri: https://h.example/x\n"
+            for number in range(14)}
+    parts = github.world.create(octo, "parts", many)
+    add(web.browser("bob"), "octo/parts")
+    web.sync()
+    github.world.commit(parts, dict.fromkeys(many))
+    web.services.sources.request_sync("octo/parts")
+    web.sync()
+    status = web.program("bob").get("/sources/octo/parts/status").json
+    assert status["sync_error"] == web.source().sync_error == status["states"][0]["text"]
+    page = text_of(web.browser("bob").get("/sources/octo/parts"))
+    assert status["sync_error"].replace("`", "").rstrip(".") in page.replace(" .", ".")
+    web.browser("bob").post("/sources/octo/parts/keep")
+    assert web.program("bob").get("/sources/octo/parts/status").json["sync_error"] is None
+
+
+def test_the_default_branch_is_called_by_its_name(added):
+    assert "Branch main , the default one" in text_of(
+        added.browser("ann").get("/sources/octo/parts"))
+    status = added.program("ann").get("/sources/octo/parts/status").json
+    assert (status["branch"], status["default_branch"]) == (None, "main")
+
+
+def test_a_private_repository_that_was_deleted_can_be_removed_by_who_added_it(
+        web, github, octo):
+    secret = github.world.create(octo, "secret", PARTS, is_private=True)
+    ann = web.connected("ann", github.world.classic_token(octo, "repo"))
+    add(ann, "octo/secret", use_my_token="1")
+    github.world.delete(secret)
+    web.services.sources.request_sync("octo/secret")
+    web.sync()
+    told = web.source("octo/secret").sync_error
+    assert "Either the repository was deleted; or" in told and "can remove the source" in told
+    with web.engine.begin() as connection:
+        connection.execute(db.repo_access.delete())  # as the next question about it does
+    assert ann.get("/sources/octo/secret").status_code == 404
+    listed = ann.get("/sources").text
+    assert "hidden from you" in listed and "/sources/octo/secret/remove" in listed
+    assert "octo/secret" not in web.browser("bob").get("/sources").text
+    assert web.program("bob").delete("/sources/octo/secret").status_code == 404
+    assert web.program("ann").delete("/sources/octo/secret").status_code == 204
 
 
 def test_only_the_owner_sees_the_webhook_and_its_secret(added):

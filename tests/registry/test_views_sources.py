@@ -7,7 +7,7 @@ from tests.registry.test_views_marketplace import text_of
 
 def test_the_page_of_a_source_names_each_invalid_file_with_line_and_cause(web):
     page = text_of(web.browser("ann").get("/sources/examples"))
-    assert "1 file is no valid component" in page and "job/broken.yaml" in page
+    assert "1 invalid file" in page and "job/broken.yaml" in page
     assert "Line 3" in page and "must be a list" in page
 
 

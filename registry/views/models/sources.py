@@ -14,8 +14,11 @@ class Source(Answer):
     location: str
     head: str | None
     synced_at: datetime | None
-    sync_error: str | None
-    components: int
+    sync_error: str | None = Field(
+        description="What is wrong with it as a whole, as its page says; null: nothing.")
+    components: int = Field(description="That stand at the head.")
+    withdrawn: int = Field(description="Components that are not at the head any more, and whose "
+                                       "versions keep serving.")
     problems: int = Field(description="Files that are no valid components.")
     owner: str | None = Field(description="null: the bundled source.")
     sub_paths: list[str] = Field(
@@ -24,7 +27,10 @@ class Source(Answer):
         description="Tags that begin so and go on with a version name versions; null: none do.")
     is_private: bool = Field(description="Shown only to those whose own token reads it.")
     branch: str | None = Field(description="null: the repository's default branch, or a folder.")
+    default_branch: str | None = Field(
+        description="What the default branch is called; null: not known, or not asked for.")
     state: str = Field(description="`ok`, or in a word what is not as it should be.")
+    state_title: str = Field(description="The same as pages say it.")
     freshness: str = Field(description="Which commit is indexed, which one is upstream.")
     upstream_head: str | None
     checked_at: datetime | None = Field(description="When GitHub was last asked for that.")
