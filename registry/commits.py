@@ -9,14 +9,12 @@ from typing import Callable, Container, Iterator, Mapping, Sequence
 
 from registry.component_rules import TYPES
 from registry.source import component_type, is_readme
+from registry.trees import NOTHING, Side, Tree
 
 LATEST_TIME_S = 253_402_300_799
 SUBMODULE = 0o160000
 MAX_PATH = 4096
-Side = tuple[int, bytes]  # mode and id
-TreeEntries = Mapping[bytes, Side]
-NOTHING: Side = (0, b"")
-ReadTree = Callable[[bytes | None], TreeEntries]  # None: an empty one
+ReadTree = Callable[[bytes | None], Tree]  # None: an empty one
 Pick = Callable[[str, Side], Side]
 
 
@@ -149,7 +147,7 @@ def entry_at(read: ReadTree, tree: bytes, path: str) -> Side:
     for part in path.split("/") if path else ():
         if not stat.S_ISDIR(found[0]):
             return NOTHING
-        found = read(found[1]).get(part.encode("utf-8", "surrogateescape"), NOTHING)
+        found = read(found[1]).get(part.encode("utf-8", "surrogateescape"))
     return found
 
 
@@ -256,11 +254,14 @@ def new_objects(read: ReadTree, tree: bytes, befores: Sequence[bytes],
                         todo.append((child, kind, folders, False))
 
 
-def _entries(new: TreeEntries, olds: Sequence[TreeEntries],
+def _entries(new: Tree, olds: Sequence[Tree],
              join: Callable[..., set[bytes]]) -> Iterator[tuple[bytes, list[Side]]]:
     """Each name with all its entries, where it differs from the old trees: from some or from each.
     """
-    names = set(new) if not olds else join(
-        *({name for name, _ in new.items() ^ old.items()} for old in olds))
-    for name in names:
-        yield name, [tree.get(name, NOTHING) for tree in (new, *olds)]
+    if not olds:
+        yield from ((name, [side]) for name, side in new.items().items())
+        return
+    found = [new.differing(old) for old in olds]
+    for name in join(*map(set, found)):
+        now = next(each[name][0] for each in found if name in each)
+        yield name, [now, *(each[name][1] if name in each else now for each in found)]

@@ -7,33 +7,52 @@ import stat
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator, TypeVar
 
 from dulwich import errors as git_errors
 from dulwich.file import FileLocked
 from dulwich.objects import Commit as GitCommit
-from dulwich.objects import ObjectID, Tree, parse_tree
+from dulwich.objects import ObjectID
+from dulwich.objects import Tree as GitTree
+from dulwich.pack import UnresolvedDeltas
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
-from registry.commits import Commit, ReadTree, TreeEntries, entry_at
+from registry.commits import Commit, ReadTree, entry_at
 from registry.errors import NotFoundError, RegistryError
+from registry.trees import Tree
 
-CACHED_TREES = 64
-_NO_FILE_NAMES = (b"", b".", b"..", b".git")  # git checks none of them out: they lead elsewhere
+CACHED_TREES = 32
+T = TypeVar("T")
+U = TypeVar("U")
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
 _DAMAGE = (KeyError, ValueError, AssertionError, EOFError, zlib.error, FileLocked,
            UnsupportedExtension, UnsupportedVersion, git_errors.NotGitRepository,
            git_errors.FileFormatException, git_errors.ChecksumMismatch,
-           git_errors.WrongObjectException, git_errors.HookError)
+           git_errors.WrongObjectException, git_errors.HookError, UnresolvedDeltas)
 
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
+    """Damage found here becomes a RegistryError that names the repository."""
     try:
         yield
     except _DAMAGE as error:
-        raise RegistryError(f"The repository {path} cannot be read ({type(error).__name__}: "
-                            f"{str(error)[:200]}). Check it with `git -C {path} fsck`.") from error
+        raise _unreadable(path, error) from error
+
+
+def guarding(path: Path, ask: Callable[[T], U]) -> Callable[[T], U]:
+    """The same for what is asked a hundred thousand times."""
+    def asked(what: T) -> U:
+        try:
+            return ask(what)
+        except _DAMAGE as error:
+            raise _unreadable(path, error) from error
+    return asked
+
+
+def _unreadable(path: Path, error: Exception) -> RegistryError:
+    return RegistryError(f"The repository {path} cannot be read ({type(error).__name__}: "
+                         f"{str(error)[:200]}). Check it with `git -C {path} fsck`.")
 
 
 def find_commit(repo: Repo, commit: str) -> Commit | None:
@@ -68,14 +87,13 @@ def blob_of(repo: Repo, blob: str) -> bytes:
 def tree_reader(repo: Repo) -> ReadTree:
     """Reads trees and remembers some: a history names the same ones again and again."""
     @lru_cache(maxsize=CACHED_TREES)
-    def read(tree: bytes | None) -> TreeEntries:
+    def read(tree: bytes | None) -> Tree:
         if tree is None:
-            return {}
+            return Tree()
         kind, content = repo.object_store.get_raw(ObjectID(tree))
-        if kind != Tree.type_num:
+        if kind != GitTree.type_num:
             raise ValueError(f"{tree.decode()} is no tree")
-        return {name: (mode, id) for name, mode, id in parse_tree(content, len(tree) // 2)
-                if name.lower() not in _NO_FILE_NAMES and b"/" not in name}
+        return Tree(content)
     return read
 
 
@@ -107,7 +125,7 @@ def blobs_below(repo: Repo, commit: str, path: str, most: int) -> tuple[set[str]
         mode, id = todo.pop()
         visited += 1
         if stat.S_ISDIR(mode):
-            todo += read(id).values()
+            todo += read(id).items().values()
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
             found.add(id.decode())
     return found, not todo

@@ -2,13 +2,30 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import tempfile
 from pathlib import Path
-from typing import BinaryIO, Callable, Container, Iterator
+from typing import IO, BinaryIO, Callable, Container, Iterator
 
+from dulwich.file import GitFile
+from dulwich.object_store import PACK_MODE
 from dulwich.objects import ObjectID
-from dulwich.pack import Pack, generate_unpacked_objects, write_pack_data
+from dulwich.objects import Tree as GitTree
+from dulwich.pack import (
+    Pack,
+    PackData,
+    PackIndexEntry,
+    PackIndexer,
+    UnpackedObject,
+    generate_unpacked_objects,
+    iter_sha1,
+    write_pack_data,
+    write_pack_index,
+)
 from dulwich.repo import Repo
+
+from registry.trees import Tree
 
 
 def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[str]) -> int:
@@ -25,13 +42,38 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
 @contextlib.contextmanager
 def receive_pack(repo: Repo) -> Iterator[BinaryIO]:
     """A file to write a pack to, which is taken in at the end unless an error is raised."""
-    stream, commit, abort = repo.object_store.add_pack()
+    folder = Path(repo.object_store.pack_dir)
+    number, name = tempfile.mkstemp(dir=folder, suffix=".pack")  # whose index is not there yet
     try:
-        yield stream
-    except BaseException:
-        abort()
-        raise
-    commit()
+        with os.fdopen(number, "w+b") as file:
+            yield file
+            file.flush()
+            entries, checksum = _indexed(name, file, repo)
+        path = folder / f"pack-{iter_sha1(id for id, *_ in entries).decode()}.pack"
+        index = path.with_suffix(".idx")
+        if not index.exists():
+            os.chmod(name, PACK_MODE)
+            os.replace(name, path)
+            with GitFile(index, "wb", mask=PACK_MODE, fsync=False) as stream:
+                write_pack_index(stream, entries, checksum)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _indexed(name: str, file: IO[bytes], repo: Repo) -> tuple[list[PackIndexEntry], bytes]:
+    """What an index of the pack says, and the pack's checksum; raises what damage raises."""
+    with PackData(name, repo.object_format, file) as data:
+        data.check()
+        return sorted(_Indexer.for_pack_data(data)), data.get_stored_checksum()
+
+
+class _Indexer(PackIndexer):
+    """Raises ValueError for a folder that is none, in the one pass that unpacks the objects."""
+
+    def _result(self, unpacked: UnpackedObject) -> PackIndexEntry:
+        if unpacked.obj_type_num == GitTree.type_num:
+            Tree(b"".join(unpacked.obj_chunks or ())).checked()
+        return super()._result(unpacked)
 
 
 def take_pack(repo: Repo, pack: BinaryIO) -> None:

@@ -24,6 +24,7 @@ from registry.git_objects import (
     commit_of,
     entry_of,
     guarded,
+    guarding,
     spread,
     tree_reader,
 )
@@ -40,6 +41,7 @@ from registry.reader import Reader
 from registry.source import FolderFile
 
 BRANCH = Ref(b"refs/heads/main")
+CACHE_BYTES = 16 << 20  # of objects that others are deltas of, for each pack
 
 
 class GitStore:
@@ -73,9 +75,9 @@ class GitStore:
     def reading(self) -> Iterator[Reader]:
         """Read many things, each object once; its reads raise NotFoundError or RegistryError."""
         with contextlib.closing(self._repo()) as repo:
-            safe = guarded(self.path)
-            yield Reader(safe(tree_reader(repo)), safe(lambda id: commit_of(repo, id)),
-                         safe(lambda id: blob_of(repo, id)))
+            yield Reader(guarding(self.path, tree_reader(repo)),
+                         guarding(self.path, lambda id: commit_of(repo, id)),
+                         guarding(self.path, lambda id: blob_of(repo, id)))
 
     def shallow(self) -> set[str]:
         """The commits whose parents are not to be had: there a shallow history begins."""
@@ -308,6 +310,8 @@ class GitStore:
         with contextlib.closing(Repo.init_bare(aside, default_branch=b"main")) as repo:
             config = repo.get_config()
             config.set((b"uploadpack",), b"allowAnySHA1InWant", True)
+            config.set((b"core",), b"multiPackIndex", False)  # else it is looked for at each read
+            config.set((b"core",), b"deltaBaseCacheLimit", b"%d" % CACHE_BYTES)
             config.write_to_path()
         try:
             os.rename(aside, self.path)

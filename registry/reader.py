@@ -11,7 +11,6 @@ from registry.commits import (
     Commit,
     ReadTree,
     Standing,
-    TreeEntries,
     changes,
     entry_at,
     folder_at,
@@ -21,10 +20,13 @@ from registry.commits import (
 )
 from registry.errors import ComponentError, NotFoundError, Problem, RegistryError
 from registry.source import component_type
+from registry.trees import Tree
 from registry.yaml_nodes import MAX_BYTES
 
 MAX_README_BYTES = 64 << 10
 MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
+BYTES_A_FOLDER = 2500  # a longer list of names counts as several
+CACHED_COMMITS = 16_384
 TOO_LARGE = Problem(
     line=1, column=1,
     message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
@@ -37,7 +39,7 @@ class Reader:
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
                  blob: Callable[[str], bytes]) -> None:
         self._tree = _Limited(tree)
-        self.commit = lru_cache(maxsize=1024)(commit)
+        self.commit = lru_cache(maxsize=CACHED_COMMITS)(commit)
         self._blob = blob
 
     def blob(self, id: str) -> bytes:
@@ -134,7 +136,7 @@ class Reader:
     def _component_files(self, commit: str, folder: str) -> list[str]:
         tree = folder_at(self._tree, self.commit(commit).tree, folder)
         names = [name.decode("utf-8", "backslashreplace") for name, (mode, _) in
-                 self._tree(tree).items() if stat.S_ISREG(mode)]
+                 self._tree(tree).items().items() if stat.S_ISREG(mode)]
         return [name for name in names if component_type(f"{folder}/{name}")]
 
 
@@ -145,11 +147,11 @@ class _Limited:
         self._read = read
         self.left = MAX_FOLDERS_READ
 
-    def __call__(self, tree: bytes | None) -> TreeEntries:
-        entries = self._read(tree)
-        self.left -= 1 + len(entries) // 64
+    def __call__(self, tree: bytes | None) -> Tree:
+        found = self._read(tree)
+        self.left -= 1 + found.size // BYTES_A_FOLDER
         if self.left < 0:
             raise RegistryError(
                 f"There are more than {MAX_FOLDERS_READ} folders to look through. Name the folders "
                 "that hold components as sub-paths of the source.")
-        return entries
+        return found
