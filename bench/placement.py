@@ -17,6 +17,7 @@ from runner.devices import Gpu, Machine
 from runner.dispatcher import Dispatcher
 from runner.job_store import Job, JobStore
 from runner.lineup import START, Held, Round, Waiting, in_order
+from runner.local_engine import LocalEngine
 from runner.ports import Ports
 from runner.quotas import RulesFile
 from runner.room import Needs, Room
@@ -111,7 +112,9 @@ def passes(folder: Path) -> dict[str, float]:
     for _ in range(QUEUED):
         job, _ = store.enqueue(spec(dice))
         store.note(job.id, "queue", "Waits for free resources.")
-    queue = Dispatcher(store, MACHINE, RulesFile(folder / "clusters.json"), Ports(20000, 29999),
+    engine = LocalEngine(SimpleNamespace(  # type: ignore[arg-type]
+        ports=Ports(20000, 29999), describe=lambda promised: MACHINE))
+    queue = Dispatcher(store, engine, RulesFile(folder / "clusters.json"),
                        attempts=lambda: running)
 
     def start(job: Job, number: int, placement: Placement) -> None:

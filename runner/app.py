@@ -78,15 +78,15 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
 
     @app.get("/machine")
     def machine() -> Response:
-        seen, known = worker.queue.look(), worker.machine
-        free, whole = seen.free, seen.whole
+        seen = worker.queue.look()
+        free, whole, first = seen.free, seen.whole, seen.machines[0]
         return jsonify(
-            cpus=known.cpus, memory_mb=known.memory_mb, gpu_reason=known.gpu_reason,
-            host_ip=known.host_ip, gpus=[
+            cpus=whole.cpus, memory_mb=whole.memory_mb, gpu_reason=first.gpu_reason,
+            host_ip=first.host_ip, gpus=[
                 {"index": gpu.index, "model": gpu.model, "uuid": gpu.uuid,
                  "memory_mb": gpu.memory_mb, "is_free": gpu in free.gpus,
                  "is_foreign": gpu in seen.foreign, "is_declared": gpu.is_declared}
-                for gpu in known.gpus],
+                for machine in seen.machines for gpu in machine.gpus],
             free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)},
             virtual_clusters=[
                 {"name": name, "members": cluster.members and sorted(cluster.members),

@@ -44,13 +44,17 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What may be promised to tasks; `gpu_reason` says why there is no GPU, None if there is."""
+    """What may be promised to tasks; `gpu_reason` says why there is no GPU, None if there is.
+
+    `foreign` are those of the GPUs that other programs use at this moment.
+    """
 
     cpus: int
     memory_mb: int
     gpus: tuple[Gpu, ...]
     gpu_reason: str | None
     host_ip: str
+    foreign: frozenset[Gpu] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,27 +7,23 @@ import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from statistics import median
-from typing import Callable, Iterable, Mapping, Protocol
+from typing import Callable, Iterable, Mapping, Protocol, Sequence
 
 from runner import lineup
 from runner.devices import Gpu, Machine
+from runner.engine import Engine
 from runner.fair_share import HALF_LIFE_S, FairShare
 from runner.job_store import Job, JobStore
 from runner.lineup import Held, Round, Waiting, forecast, in_order
-from runner.ports import Ports
 from runner.quotas import Rules, RulesFile, cluster_name, quotas_of
 from runner.room import Bounds, Needs, Room, needs_of, share_of, whole_of
-from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, explain, place
+from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, both, explain_quotas
 from runner.spec import JobSpec
 
 FORECAST_JOBS = 100
 PAST_RUNS = 9
 COUNTED_HALF_LIVES = 10
 PAUSE = "pause"  # the name of the setting; its value is the reason that people are told
-
-
-def _none(_gpus: frozenset[Gpu]) -> frozenset[Gpu]:
-    return frozenset()
 
 
 class Running(Protocol):
@@ -65,7 +61,6 @@ class _Promise:
     begin_s: float
     limit_s: float | None
     share: float
-    ports: frozenset[int]
 
     def held(self, lasts_s: float | None) -> Held:
         return Held(needs=self.known.needs, gpus=self.gpus,
@@ -74,18 +69,22 @@ class _Promise:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What the queue looks at: the rules, who runs, the machine as a whole and what is free.
+    """What the queue looks at: the rules, who runs, the machines, all they have and what is free.
 
     `foreign` are GPUs that other programs use, `pause` why no job may start.
     """
 
     rules: Rules
     promises: Mapping[tuple[str, int], _Promise]
+    machines: tuple[Machine, ...]
     whole: Room
     free: Room
-    foreign: frozenset[Gpu]
     now_s: float
     pause: str | None
+
+    @property
+    def foreign(self) -> frozenset[Gpu]:
+        return frozenset(gpu for each in self.machines for gpu in each.foreign)
 
     def round(self) -> Round:
         return Round(self.free, [each.held(each.limit_s) for each in self.promises.values()],
@@ -98,25 +97,22 @@ class _Pass:
 
     scene: Scene
     round: Round
-    taken: set[int]
     known: Mapping[str, _Known]
     ordered: list[Waiting]
     verdicts: Mapping[str, tuple[int, str]]
 
 
 class Dispatcher:
-    """Decides for the worker; knows nothing that store, attempts and files do not say.
+    """Decides for the worker; knows nothing that store, engine, attempts and files do not say.
 
-    `attempts` tells those that run; `foreign` which of some GPUs other programs use; `clock` the
-    time in seconds since 1970, as all times here are.
+    `attempts` tells those that run; `clock` the time in seconds since 1970, as all times here are.
     """
 
-    def __init__(self, store: JobStore, machine: Machine, rules: RulesFile, ports: Ports, *,
+    def __init__(self, store: JobStore, engine: Engine, rules: RulesFile, *,
                  attempts: Callable[[], Iterable[Running]] = tuple,
-                 foreign: Callable[[frozenset[Gpu]], frozenset[Gpu]] = _none,
                  clock: Callable[[], float] = time.time) -> None:
-        self._store, self._machine, self._rules, self._ports = store, machine, rules, ports
-        self._attempts, self._foreign, self._clock = attempts, foreign, clock
+        self._store, self._engine, self._rules = store, engine, rules
+        self._attempts, self._clock = attempts, clock
         self._lock = threading.RLock()
         self._known: dict[str, _Known] = {}
         self._promises: dict[tuple[str, int], _Promise] = {}
@@ -134,19 +130,19 @@ class Dispatcher:
         """Give what is free to the jobs in their order, each in one transaction, and start them."""
         with self._lock:
             jobs = {job.id: job for job in ready}
-            self._known = {id_: self._known.get(id_) or self._look_at(jobs[id_]) for id_ in jobs}
-            scene = self._scene()
+            machines = self._engine.capacity()
+            whole = whole_of(machines, {})
+            self._known = {id_: self._known.get(id_) or self._look_at(jobs[id_], whole)
+                           for id_ in jobs}
+            scene = self._scene(machines)
             this, verdicts = scene.round(), dict[str, tuple[int, str]]()
-            taken = {port for each in scene.promises.values() for port in each.ports}
             ordered = self._in_order(scene, [
                 _waiting(id_, self._known[id_], job.seq, scene.rules) for id_, job in jobs.items()])
             self._ordered, first_full = [], ""
             for waiting in ordered:
                 verdict = self._verdict(waiting, this, scene)
                 if verdict == lineup.START:
-                    placement = self._start(jobs[waiting.id], waiting, this, taken, start)
-                    if placement:
-                        taken |= _ports_of(placement)
+                    if self._start(jobs[waiting.id], waiting, this, start):
                         continue
                     verdict = lineup.OUTSIDE
                 if verdict == lineup.FULL and first_full:
@@ -155,7 +151,7 @@ class Dispatcher:
                 this.hold(waiting)
                 self._ordered.append(waiting)
                 verdicts[waiting.id] = len(self._ordered), verdict
-            self._last = _Pass(scene=scene, round=this, taken=taken, known=self._known,
+            self._last = _Pass(scene=scene, round=this, known=self._known,
                                ordered=self._ordered, verdicts=verdicts)
             self._starts = None
             for id_ in filter(None, {next(iter(verdicts), ""), first_full}):
@@ -165,27 +161,26 @@ class Dispatcher:
         is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)
         return lineup.OUTSIDE if is_held else this.verdict(waiting)
 
-    def _start(self, job: Job, waiting: Waiting, this: Round, taken: set[int],
-               start: Callable[[Job, int, Placement], None]) -> Placement | None:
-        """None where ports are lacking after all, or the job was stopped in the meantime."""
+    def _start(self, job: Job, waiting: Waiting, this: Round,
+               start: Callable[[Job, int, Placement], None]) -> bool:
+        """False where the engine has no place after all, or the job was stopped meanwhile."""
         gpus = this.gpus_for(waiting) or frozenset()
-        placement = place(
-            self._known[job.id].spec, free=replace(this.free, gpus=gpus),
-            ports=self._ports.candidates(), is_port_free=self._is_port_free(taken))
-        if placement is None or not self._ports.hold(job.id, _ports_of(placement)):
-            return None
+        key = job.id, self._store.next_attempt(job.id)
+        placement = self._engine.reserve(key, self._known[job.id].spec, gpus)
+        if placement is None:
+            return False
         number = None
         try:
-            number = self._store.claim(job.id, placement.as_json(), self._machine.host_ip,
-                                       share=waiting.share, limit_s=waiting.limit_s)
+            number = self._store.claim(job.id, placement.as_json(), share=waiting.share,
+                                       limit_s=waiting.limit_s)
         finally:
             if number is None:
-                self._ports.release(job.id)
+                self._engine.release(key)
         if number is None:
-            return None
+            return False
         this.start(waiting, gpus)
         start(job, number, placement)
-        return placement
+        return True
 
     def _reason(self, job_id: str, last: _Pass) -> str:
         """What a job waits for, as that pass left it."""
@@ -197,8 +192,8 @@ class Dispatcher:
         objections = last.scene.rules.objections(spec)
         if objections:
             return " ".join(objections)
-        fit = self._fit(spec, last.scene, last.round.free, last.taken)
-        return fit.reason if fit.fit != NOW else "Waits for ports that another program took."
+        fit = self._fit(spec, last.scene.whole, last.round.free)
+        return fit.reason if fit.fit != NOW else "Its turn comes with the next look, in seconds."
 
     def _turn(self, waiting: Waiting, this: Round, ahead: int) -> str:
         """The sentence for a job that must not pass others, with what would let it."""
@@ -211,29 +206,25 @@ class Dispatcher:
                      "run before them.")
         return said
 
-    def _fit(self, spec: JobSpec, scene: Scene, free: Room, taken: set[int]) -> Fit:
-        return explain(spec, whole=scene.whole, free=free, gpu_reason=self._machine.gpu_reason,
-                       is_port_free=self._is_port_free(taken), ports=self._ports.candidates(),
-                       quotas=quotas_of(spec), foreign=scene.foreign)
-
-    def _is_port_free(self, taken: set[int]) -> Callable[[int], bool]:
-        return lambda port: port not in taken and self._ports.is_free(port)
+    def _fit(self, spec: JobSpec, whole: Room, free: Room) -> Fit:
+        return both(self._engine.explain(spec),
+                    explain_quotas(spec, quotas_of(spec), whole, free))
 
     # -- what people ask ----------------------------------------------------------------------
 
     def explain(self, spec: JobSpec) -> Fit:
         """Whether a job that came now could start now, later or never, and why."""
         with self._lock:
-            scene = self._scene()
+            scene = self._scene(self._engine.capacity())
             objections = scene.rules.objections(spec)
-            taken = {port for each in scene.promises.values() for port in each.ports}
-            fit = self._fit(spec, scene, scene.free, taken)
+            fit = self._fit(spec, scene.whole, scene.free)
             if fit.fit == NEVER or objections:
                 reasons = objections + [fit.reason] * (fit.fit == NEVER)
                 return Fit(fit=NEVER, reason=" ".join(reasons))
             if scene.pause is not None:
                 return Fit(fit=LATER, reason=scene.pause)
-            new = _waiting("", self._known_of(spec, scene.now_s), sys.maxsize, scene.rules)
+            known = self._known_of(spec, scene.now_s, scene.whole)
+            new = _waiting("", known, sys.maxsize, scene.rules)
             ordered, this = self._in_order(scene, [*self._ordered, new]), scene.round()
             ahead = ordered.index(new)
             for waiting in ordered[:ahead]:
@@ -271,7 +262,8 @@ class Dispatcher:
         promises = list(self._promises.values())
         held = [each.held(self._lasts_s(each.known.spec, each.limit_s, now_s - each.begin_s))
                 for each in promises]
-        return forecast(jobs, self._free(promises, rules, frozenset())[1], held, now_s)
+        machines = [replace(each, foreign=frozenset()) for each in self._engine.capacity()]
+        return forecast(jobs, self._free(promises, rules, machines)[1], held, now_s)
 
     def _lasts_s(self, spec: JobSpec, limit_s: float | None, past_s: float = 0) -> float | None:
         """How long a job may be expected to run in all, when it has run for `past_s`."""
@@ -283,9 +275,9 @@ class Dispatcher:
         return usual_s if limit_s is None else min(usual_s, limit_s)
 
     def look(self) -> Scene:
-        """The machine at this moment."""
+        """The machines at this moment."""
         with self._lock:
-            return self._scene()
+            return self._scene(self._engine.capacity())
 
     # -- pause --------------------------------------------------------------------------------
 
@@ -299,50 +291,48 @@ class Dispatcher:
 
     # -- what the store and the attempts say --------------------------------------------------
 
-    def _look_at(self, job: Job) -> _Known:
-        return self._known_of(job.spec, _seconds(job.created_at))
+    def _look_at(self, job: Job, whole: Room) -> _Known:
+        return self._known_of(job.spec, _seconds(job.created_at), whole)
 
-    def _known_of(self, spec: JobSpec, arrived_s: float) -> _Known:
+    def _known_of(self, spec: JobSpec, arrived_s: float, whole: Room) -> _Known:
         needs = needs_of(spec, quotas_of(spec))
-        return _Known(spec=spec, needs=needs, share=share_of(needs, self._machine),
-                      arrived_s=arrived_s)
+        return _Known(spec=spec, needs=needs, share=share_of(needs, whole), arrived_s=arrived_s)
 
-    def _scene(self) -> Scene:
+    def _scene(self, machines: tuple[Machine, ...]) -> Scene:
         rules = self._rules.rules()
-        self._count()
+        self._count(whole_of(machines, {}))
         promises = list(self._promises.values())
-        foreign = self._foreign(frozenset(self._machine.gpus).difference(
-            *(each.gpus for each in promises)))
-        whole, free = self._free(promises, rules, foreign)
-        return Scene(rules=rules, promises=dict(self._promises), whole=whole, free=free,
-                     foreign=foreign, now_s=self._clock(), pause=self.pause_reason())
+        whole, free = self._free(promises, rules, machines)
+        return Scene(rules=rules, promises=dict(self._promises), machines=machines, whole=whole,
+                     free=free, now_s=self._clock(), pause=self.pause_reason())
 
-    def _count(self) -> None:
+    def _count(self, whole: Room) -> None:
         """Bring what is promised up to the attempts that run; those that ended become past."""
         running = {(each.job.id, each.number): each for each in self._attempts()}
         for key in self._promises.keys() - running.keys():
             gone = self._promises.pop(key)
             self._shares.add(gone.known.spec.user, gone.share, gone.begin_s, self._clock())
-            self._ports.release(key[0])
+        for key in self._engine.promised() - running.keys():
+            self._engine.release(key)
         for key in running.keys() - self._promises.keys():
-            self._promises[key] = self._promise(running[key])
+            self._promises[key] = self._promise(running[key], whole)
 
-    def _promise(self, attempt: Running) -> _Promise:
+    def _promise(self, attempt: Running, whole: Room) -> _Promise:
         row = self._store.attempt(attempt.job.id, attempt.number)
         uuids = {uuid for task in attempt.placement.tasks for uuid in task.gpus}
         return _Promise(
-            known=self._look_at(attempt.job), begin_s=_seconds(row["started_at"]),
-            gpus=frozenset(gpu for gpu in self._machine.gpus if gpu.uuid in uuids),
-            limit_s=row["limit_s"], share=row["share"], ports=_ports_of(attempt.placement))
+            known=self._look_at(attempt.job, whole), begin_s=_seconds(row["started_at"]),
+            gpus=frozenset(gpu for gpu in whole.gpus if gpu.uuid in uuids),
+            limit_s=row["limit_s"], share=row["share"])
 
-    def _free(self, promises: Iterable[_Promise], rules: Rules, foreign: frozenset[Gpu],
+    def _free(self, promises: Iterable[_Promise], rules: Rules, machines: Sequence[Machine],
               ) -> tuple[Room, Room]:
-        """The whole machine, and what of it is free."""
+        """All that the machines have, and what of it is free."""
         names = {name for known in (*self._known.values(), *(each.known for each in promises))
                  for name in known.needs.quotas} | set(map(cluster_name, rules.clusters))
         quotas = {name: quota for name in names if (quota := rules.quota(name)) != Bounds()}
-        whole = whole_of(self._machine, quotas)
-        free = replace(whole, gpus=whole.gpus - foreign)
+        whole = whole_of(machines, quotas)
+        free = replace(whole, gpus=whole.gpus.difference(*(each.foreign for each in machines)))
         for each in promises:
             free = free.less(each.known.needs, each.gpus)
         return whole, free
@@ -360,11 +350,6 @@ def _waiting(id_: str, known: _Known, seq: int, rules: Rules) -> Waiting:
     return Waiting(id=id_, seq=seq, user=known.spec.user, needs=known.needs,
                    arrived_s=known.arrived_s, priority=known.spec.priority,
                    limit_s=rules.limit_s(known.spec), share=known.share)
-
-
-def _ports_of(placement: Placement) -> frozenset[int]:
-    return frozenset(port for task in placement.tasks for block in task.ports.values()
-                     for port in block)
 
 
 def _seconds(time_text: str) -> float:

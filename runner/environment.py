@@ -6,8 +6,8 @@ from runner.scheduler import HTTP_LABEL, Placement, TaskPlacement
 from runner.spec import JobSpec, TaskRoleSpec
 
 
-def environment(spec: JobSpec, placement: Placement, role: str, index: int, *, host_ip: str,
-                work_dir: str, output_dir: str) -> dict[str, str]:
+def environment(spec: JobSpec, placement: Placement, role: str, index: int, *, work_dir: str,
+                output_dir: str) -> dict[str, str]:
     """Everything that task `index` of `role` is told; both folders as the container sees them.
 
     A null of the job is an empty string here. `PAI_DEFAULT_FS_URI` is the output folder as a
@@ -17,17 +17,17 @@ def environment(spec: JobSpec, placement: Placement, role: str, index: int, *, h
     own = placement.task(role, index)
     role_spec = next(each for each in spec.task_roles if each.name == role)
     return {
-        **_every_task(placement, host_ip),
+        **_every_task(placement),
         **_every_role(spec),
         **_job(spec),
-        **_host_lists(spec, placement, host_ip),
+        **_host_lists(spec, placement),
         **_current_role(role_spec),
         "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": str(index),
         "PAI_WORK_DIR": work_dir,
         "PAI_CURRENT_DIR": work_dir,
         "PAI_OUTPUT_DIR": output_dir,
         "PAI_DEFAULT_FS_URI": f"file://{output_dir}",
-        **_container(own, host_ip),
+        **_container(own),
         **_devices(role_spec, own),
     }
 
@@ -61,21 +61,21 @@ def _current_role(role: TaskRoleSpec) -> dict[str, str]:
     }
 
 
-def _container(own: TaskPlacement, host_ip: str) -> dict[str, str]:
+def _container(own: TaskPlacement) -> dict[str, str]:
     lists = {label: _comma(block) for label, block in own.ports.items()}
     return {
-        "PAI_CONTAINER_HOST_IP": host_ip,
+        "PAI_CONTAINER_HOST_IP": own.ip,
         **{f"PAI_CONTAINER_HOST_{label}_PORT_LIST": ports for label, ports in lists.items()},
         "PAI_CONTAINER_HOST_PORT_LIST": ";".join(
             f"{label}:{ports}" for label, ports in lists.items()),
     }
 
 
-def _host_lists(spec: JobSpec, placement: Placement, host_ip: str) -> dict[str, str]:
+def _host_lists(spec: JobSpec, placement: Placement) -> dict[str, str]:
     """Where to reach each role: the first `http` port of its tasks, in the order of their index."""
     hosts: dict[str, list[str]] = {role.name: [] for role in spec.task_roles}
     for task in sorted(placement.tasks, key=lambda task: task.index):
-        hosts[task.role].append(f"{host_ip}:{task.ports[HTTP_LABEL][0]}")
+        hosts[task.role].append(f"{task.ip}:{task.ports[HTTP_LABEL][0]}")
     return {f"PAI_TASK_ROLE_{name}_HOST_LIST": ",".join(items) for name, items in hosts.items()}
 
 
@@ -92,12 +92,12 @@ def _devices(role: TaskRoleSpec, own: TaskPlacement) -> dict[str, str]:
     }
 
 
-def _every_task(placement: Placement, host_ip: str) -> dict[str, str]:
+def _every_task(placement: Placement) -> dict[str, str]:
     """Address and ports of each task, by the names that later releases of the format use."""
     found: dict[str, str] = {}
     for task in placement.tasks:
         place = f"{task.role}_{task.index}"
-        found[f"PAI_HOST_IP_{place}"] = host_ip
+        found[f"PAI_HOST_IP_{place}"] = task.ip
         for label, block in task.ports.items():
             found[f"PAI_PORT_LIST_{place}_{label}"] = _comma(block)
     return found

@@ -44,12 +44,13 @@ class _Collector(Collector):
         return found
 
     def _machine(self) -> Iterator[Metric]:
-        machine, free = self._worker.machine, self._worker.free()
+        seen = self._worker.queue.look()
+        whole, free = seen.whole, seen.free
         facts: Mapping[str, tuple[str, float, float]] = {
-            "cpus": ("CPU cores that may be promised to tasks.", machine.cpus, free.cpus),
+            "cpus": ("CPU cores that may be promised to tasks.", whole.cpus, free.cpus),
             "memory_bytes": ("Memory that may be promised to tasks.",
-                             machine.memory_mb << 20, free.memory_mb << 20),
-            "gpus": ("GPUs that may be promised to tasks.", len(machine.gpus), len(free.gpus))}
+                             whole.memory_mb << 20, free.memory_mb << 20),
+            "gpus": ("GPUs that may be promised to tasks.", len(whole.gpus), len(free.gpus))}
         for name, (text, total, left) in facts.items():
             found = GaugeMetricFamily(f"paishare_{name}", text, labels=("is",))
             found.add_metric(("total",), total)

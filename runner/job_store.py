@@ -82,7 +82,14 @@ alter table attempts add column limit_s real;
 create index jobs_name on jobs (user, name, seq);
 create index attempts_finished on attempts (finished_at);
 create table settings (name text primary key, value text not null);
-""",)
+""", """
+-- placement: each task has the address of its machine
+update attempts set placement = json_set(placement, '$.tasks', (
+    select json_group_array(json_set(task.value, '$.ip', tasks.ip))
+    from json_each(placement, '$.tasks') as task join tasks on tasks.job_id = attempts.job_id
+    and tasks.attempt = number and tasks.role = json_extract(task.value, '$.role')
+    and tasks.idx = json_extract(task.value, '$.index')));
+""")
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
 
@@ -278,9 +285,14 @@ class JobStore:
 
     # -- attempts -----------------------------------------------------------------------------
 
-    def claim(self, job_id: str, placement: Mapping[str, Any], ip: str, *, share: float = 0,
+    def next_attempt(self, job_id: str) -> int:
+        """The number that a claim would give now."""
+        return self._rows("select coalesce(max(number), 0) + 1 from attempts where job_id = ?",
+                          job_id)[0][0]
+
+    def claim(self, job_id: str, placement: Mapping[str, Any], *, share: float = 0,
               limit_s: float | None = None) -> int | None:
-        """Give a waiting job its next attempt and all of its tasks; returns the number.
+        """Give a waiting job its next attempt and all tasks of its placement; returns the number.
 
         `share` is the part of the machine that it holds, `limit_s` how long it may run. Returns
         None where the job is not waiting any more, or its stop was requested in the meantime.
@@ -294,11 +306,10 @@ class JobStore:
             db.execute("insert into attempts (job_id, number, state, placement, started_at, share,"
                        " limit_s) values (?, ?, 'RUNNING', ?, ?, ?, ?)",
                        (job_id, number, json.dumps(placement), now(), share, limit_s))
-            for role in json.loads(job["spec"])["task_roles"]:
-                for index in range(role["instances"]):
-                    db.execute("insert into tasks (job_id, attempt, role, idx, state, ip)"
-                               " values (?, ?, ?, ?, 'WAITING', ?)",
-                               (job_id, number, role["name"], index, ip))
+            db.executemany("insert into tasks (job_id, attempt, role, idx, state, ip)"
+                           " values (?, ?, ?, ?, 'WAITING', ?)",
+                           [(job_id, number, task["role"], task["index"], task["ip"])
+                            for task in placement["tasks"]])
             text = "The containers are starting."
             db.execute("update jobs set state = 'RUNNING', stage = 'run', reason = ?,"
                        " started_at = coalesce(started_at, ?) where id = ?", (text, now(), job_id))

@@ -6,7 +6,7 @@ import random
 import socket
 import threading
 from pathlib import Path
-from typing import Iterable, Iterator
+from typing import Hashable, Iterable, Iterator
 
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RESERVED = Path("/proc/sys/net/ipv4/ip_local_reserved_ports")
@@ -18,7 +18,7 @@ class Ports:
     def __init__(self, first: int, last: int) -> None:
         self._first, self._last = first, last
         self._lock = threading.Lock()
-        self._held: dict[tuple[str, int], socket.socket] = {}
+        self._held: dict[tuple[Hashable, int], socket.socket] = {}
 
     def candidates(self) -> Iterator[int]:
         """The ports of the range from a random place on, each once."""
@@ -35,7 +35,7 @@ class Ports:
                 return False
         return True
 
-    def hold(self, owner: str, ports: Iterable[int]) -> bool:
+    def hold(self, owner: Hashable, ports: Iterable[int]) -> bool:
         """Take all of the ports or none; False where a program was quicker.
 
         Where the runner may open no more files, the rest is promised without being held.
@@ -54,12 +54,12 @@ class Ports:
                 self._held[owner, port] = held
         return True
 
-    def release(self, owner: str, ports: Iterable[int] | None = None) -> None:
+    def release(self, owner: Hashable, ports: Iterable[int] | None = None) -> None:
         """Let the containers have these ports; None: all of this owner."""
         with self._lock:
             self._let_go(owner, ports)
 
-    def _let_go(self, owner: str, ports: Iterable[int] | None) -> None:
+    def _let_go(self, owner: Hashable, ports: Iterable[int] | None) -> None:
         wanted = None if ports is None else set(ports)
         for key in [key for key in self._held
                     if key[0] == owner and (wanted is None or key[1] in wanted)]:

@@ -40,7 +40,7 @@ def read(folders: JobFolders, job_id: str, attempt: int) -> dict[str, Any]:
 
 
 def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
-              started_at: str | None, placement: Placement, machine: Machine,
+              started_at: str | None, placement: Placement, machines: Sequence[Machine],
               versions: Mapping[str, str | None], tasks: Sequence[Mapping[str, Any]],
               decision: Decision) -> dict[str, Any]:
     """The content of a receipt: `spec` with everything pinned, `tasks` as the store has them.
@@ -56,14 +56,15 @@ def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
         "cause": decision.cause, "reason": decision.reason,
         "started_at": started_at, "finished_at": finished_at,
         "wall_s": _seconds(started_at, finished_at),
-        "machine": {"cpus": machine.cpus, "memory_mb": machine.memory_mb, **versions},
-        "tasks": [_task(folders, job_id, attempt, task, placement, machine) for task in tasks],
+        "machine": {"cpus": sum(each.cpus for each in machines),
+                    "memory_mb": sum(each.memory_mb for each in machines), **versions},
+        "tasks": [_task(folders, job_id, attempt, task, placement, machines) for task in tasks],
         "spec": spec.as_json(),
     }
 
 
 def _task(folders: JobFolders, job_id: str, attempt: int, task: Mapping[str, Any],
-          placement: Placement, machine: Machine) -> dict[str, Any]:
+          placement: Placement, machines: Sequence[Machine]) -> dict[str, Any]:
     where = (task["role"], task["idx"])
     samples = metrics.read(folders.metrics(job_id, attempt, *where))
     given = placement.task(*where).gpus
@@ -76,7 +77,7 @@ def _task(folders: JobFolders, job_id: str, attempt: int, task: Mapping[str, Any
         "cpu_s": samples[-1]["cpu_s"] if samples else None,
         "peak_memory": samples[-1]["peak_memory"] if samples else None,
         "gpus": [{**asdict(gpu), "peak_memory": _peak(samples, gpu.uuid)}
-                 for gpu in machine.gpus if gpu.uuid in given]}
+                 for machine in machines for gpu in machine.gpus if gpu.uuid in given]}
 
 
 def _peak(samples: Sequence[Mapping[str, Any]], uuid: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Iterable, Mapping
+from typing import Iterable, Mapping, Sequence
 
 from runner.devices import Gpu, Machine
 from runner.spec import JobSpec
@@ -91,10 +91,11 @@ class Room:
                                   for name in needs.quotas if name in self.quotas}}
 
 
-def whole_of(machine: Machine, quotas: Mapping[str, Bounds]) -> Room:
-    """The room of an empty machine."""
-    return Room(cpus=machine.cpus, memory_mb=machine.memory_mb, gpus=frozenset(machine.gpus),
-                quotas=quotas)
+def whole_of(machines: Sequence[Machine], quotas: Mapping[str, Bounds]) -> Room:
+    """The room of empty machines."""
+    return Room(cpus=sum(each.cpus for each in machines), quotas=quotas,
+                memory_mb=sum(each.memory_mb for each in machines),
+                gpus=frozenset(gpu for each in machines for gpu in each.gpus))
 
 
 def needs_of(spec: JobSpec, quotas: tuple[str, ...] = ()) -> Needs:
@@ -109,10 +110,10 @@ def needs_of(spec: JobSpec, quotas: tuple[str, ...] = ()) -> Needs:
                         if port.begin_at for number in range(port.count)))
 
 
-def share_of(needs: Needs, machine: Machine) -> float:
-    """The part of the machine that a job holds, 0 to 1: of what it takes the largest part of."""
-    return min(1.0, max(needs.cpus / machine.cpus, needs.memory_mb / machine.memory_mb,
-                        needs.gpus / len(machine.gpus) if machine.gpus else 0.0))
+def share_of(needs: Needs, whole: Room) -> float:
+    """The part of the room that a job holds, 0 to 1: of what it takes the largest part of."""
+    return min(1.0, max(needs.cpus / whole.cpus, needs.memory_mb / whole.memory_mb,
+                        needs.gpus / len(whole.gpus) if whole.gpus else 0.0))
 
 
 @lru_cache(maxsize=1024)

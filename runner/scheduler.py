@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from runner.devices import Gpu
 from runner.room import Bounds, Room
@@ -18,10 +18,11 @@ LAST_PORT = 65535
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPlacement:
-    """What one task is promised; `ports` by label, `http` always among them."""
+    """What one task is promised: its machine's `ip`, `ports` by label, `http` always among them."""
 
     role: str
     index: int
+    ip: str
     ports: Mapping[str, tuple[int, ...]]
     gpus: tuple[str, ...]
 
@@ -43,6 +44,12 @@ class Placement:
                 return task
         raise KeyError((role, index))
 
+    @property
+    def ports(self) -> frozenset[int]:
+        """All ports of all tasks."""
+        return frozenset(port for task in self.tasks for block in task.ports.values()
+                         for port in block)
+
     def reachable_ports(self, spec: JobSpec, role: str, index: int) -> dict[str, tuple[int, ...]]:
         """The ports of one task that others reach, by label.
 
@@ -55,7 +62,7 @@ class Placement:
 
     def as_json(self) -> dict[str, Any]:
         return {"host_network": self.host_network, "tasks": [
-            {"role": task.role, "index": task.index, "gpus": list(task.gpus),
+            {"role": task.role, "index": task.index, "ip": task.ip, "gpus": list(task.gpus),
              "ports": {label: list(block) for label, block in task.ports.items()}}
             for task in self.tasks]}
 
@@ -72,7 +79,8 @@ def placement_from_json(value: str | Mapping[str, Any]) -> Placement:
     """Read what `as_json` gave, also as JSON text."""
     read = json.loads(value) if isinstance(value, str) else value
     return Placement(host_network=read["host_network"], tasks=tuple(
-        TaskPlacement(role=task["role"], index=task["index"], gpus=tuple(task["gpus"]),
+        TaskPlacement(role=task["role"], index=task["index"], ip=task["ip"],
+                      gpus=tuple(task["gpus"]),
                       ports={label: tuple(block) for label, block in task["ports"].items()})
         for task in read["tasks"]))
 
@@ -88,12 +96,13 @@ def port_requests(role: TaskRoleSpec) -> tuple[PortRequest, ...]:
     return (*role.ports, PortRequest(label=HTTP_LABEL))
 
 
-def place(spec: JobSpec, *, free: Room, ports: Iterable[int],
+def place(spec: JobSpec, *, ip: str, free: Room, ports: Iterable[int],
           is_port_free: Callable[[int], bool]) -> Placement | None:
     """Promise what every task of the job asks for, or None when not all of it is free.
 
-    `ports` are the candidates for ports of any number, in order of preference; each candidate and
-    each fixed port is taken only where `is_port_free` agrees. Quotas are not looked at.
+    `ip` is the address of the machine. `ports` are the candidates for ports of any number, in
+    order of preference; each candidate and each fixed port is taken only where `is_port_free`
+    agrees. Quotas are not looked at.
     """
     needs, gpus = _needs(spec), free.fitting(spec.gpu_type)
     if _port_clashes(spec) or any(
@@ -106,33 +115,46 @@ def place(spec: JobSpec, *, free: Room, ports: Iterable[int],
     found = tuple(islice(_usable(ports, fixed, is_port_free), wanted))
     if len(found) < wanted:
         return None
-    return _deal(spec, iter(found), iter(gpu.uuid for gpu in gpus))
+    return _deal(spec, ip, iter(found), iter(gpu.uuid for gpu in gpus))
 
 
 def explain(spec: JobSpec, *, whole: Room, free: Room, is_port_free: Callable[[int], bool],
             gpu_reason: str | None = None, ports: Iterable[int] | None = None,
-            quotas: tuple[str, ...] = (), foreign: frozenset[Gpu] = frozenset()) -> Fit:
+            foreign: frozenset[Gpu] = frozenset()) -> Fit:
     """Say whether the job could start now, and if not, what it waits for or lacks.
 
-    `whole` is the empty machine, and `gpu_reason` why it has no GPU; `quotas` names those of both
-    rooms that the job counts in; `foreign` are GPUs that programs beside the runner's jobs use.
+    `whole` is the empty machine, and `gpu_reason` why it has no GPU; `foreign` are GPUs that
+    programs beside the runner's jobs use. Quotas are not looked at.
     `ports` None: the candidates for ports of any number are not looked at.
     """
-    lacks = _lacks(spec, whole, gpu_reason) + _port_clashes(spec)
-    for name in quotas:
-        lacks += _quota_lacks(spec, name, whole.quotas.get(name, Bounds()))
-    if lacks:
-        return Fit(fit=NEVER, reason=" ".join(lacks))
-    waits = _waits(spec, whole, free, foreign) + _port_waits(spec, is_port_free, ports)
-    for name in quotas:
-        waits += _quota_waits(spec, name, whole.quotas.get(name, Bounds()),
-                              free.quotas.get(name, Bounds()))
-    if waits:
-        return Fit(fit=LATER, reason=" ".join(waits))
+    return _fit(_lacks(spec, whole, gpu_reason) + _port_clashes(spec),
+                _waits(spec, whole, free, foreign) + _port_waits(spec, is_port_free, ports))
+
+
+def explain_quotas(spec: JobSpec, names: Iterable[str], whole: Room, free: Room) -> Fit:
+    """The same of the quotas that the job counts in: those of these names in both rooms."""
+    lacks, waits = list[str](), list[str]()
+    for name in names:
+        most, left = whole.quotas.get(name, Bounds()), free.quotas.get(name, Bounds())
+        lacks += _quota_lacks(spec, name, most)
+        waits += _quota_waits(spec, name, most, left)
+    return _fit(lacks, waits)
+
+
+def both(one: Fit, other: Fit) -> Fit:
+    """What two say together: never where one does, with the reasons of those that say so."""
+    fit = next(each for each in (NEVER, LATER, NOW) if each in (one.fit, other.fit))
+    return Fit(fit=fit, reason=" ".join(dict.fromkeys(
+        each.reason for each in (one, other) if each.fit == fit)))
+
+
+def _fit(lacks: Sequence[str], waits: Sequence[str]) -> Fit:
+    if lacks or waits:
+        return Fit(fit=NEVER if lacks else LATER, reason=" ".join(lacks or waits))
     return Fit(fit=NOW, reason="Can start now.")
 
 
-def _deal(spec: JobSpec, ports: Iterator[int], gpus: Iterator[str]) -> Placement:
+def _deal(spec: JobSpec, ip: str, ports: Iterator[int], gpus: Iterator[str]) -> Placement:
     tasks = []
     for role in spec.task_roles:
         for index in range(role.instances):
@@ -140,7 +162,7 @@ def _deal(spec: JobSpec, ports: Iterator[int], gpus: Iterator[str]) -> Placement
             for request in port_requests(role):
                 block = tuple(_block(request)) or tuple(islice(ports, request.count))
                 blocks[request.label] = blocks.get(request.label, ()) + block
-            tasks.append(TaskPlacement(role=role.name, index=index, ports=blocks,
+            tasks.append(TaskPlacement(role=role.name, index=index, ip=ip, ports=blocks,
                                        gpus=tuple(islice(gpus, role.resources.gpu))))
     return Placement(tasks=tuple(tasks), host_network=len(tasks) > 1)
 

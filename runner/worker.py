@@ -8,14 +8,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable
 
 from runner import outcome
 from runner import spec as states
-from runner.artifacts import JobFolders, LogRecord, read_log, remove_tree
-from runner.attempt import LABEL_ATTEMPT, LABEL_JOB, STARTS_AT_ONCE, Attempt, Workshop
+from runner.artifacts import JobFolders, LogRecord, read_log
+from runner.attempt import Attempt, Workshop
 from runner.config import Settings
-from runner.devices import ForeignGpus, Machine, gpu_usage
+from runner.devices import Machine
 from runner.dispatcher import Dispatcher
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, RunnerError, StagingError
@@ -23,12 +23,11 @@ from runner.housekeeping import Housekeeper
 from runner.image_access import ImageAccess
 from runner.images import Cancelled, Images, Want
 from runner.job_store import Job, JobStore
+from runner.local_engine import LocalEngine
 from runner.logins import Logins
-from runner.metrics import Sampler
+from runner.node_agent import NodeAgent
 from runner.outcome import Decision
-from runner.ports import Ports
 from runner.quotas import RulesFile
-from runner.room import Room
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
 from runner.spec import Image, Input, JobSpec, Login
 from runner.staging import Owner, Stager
@@ -64,14 +63,11 @@ class Worker:
         self.folders = JobFolders(settings.home / "jobs")
         self.progress: dict[str, Progress] = {}
         self._log_grew = threading.Condition()
-        self._sampler = Sampler(pid_of=driver.pid, gpu_usage=gpu_usage)
-        ports = Ports(*settings.port_range)
-        self.queue = Dispatcher(store, machine, RulesFile(settings.clusters), ports,
-                                attempts=self._attempts, foreign=ForeignGpus().among)
-        self._workshop = Workshop(
-            settings=settings, store=store, driver=driver, stager=stager, machine=machine,
-            folders=self.folders, starts=threading.Semaphore(STARTS_AT_ONCE), sampler=self._sampler,
-            on_log=self._on_log, ports=ports)
+        self.engine = LocalEngine(NodeAgent(settings, driver, stager, machine))
+        self.queue = Dispatcher(store, self.engine, RulesFile(settings.clusters),
+                                attempts=self._attempts)
+        self._workshop = Workshop(settings=settings, store=store, engine=self.engine,
+                                  folders=self.folders, on_log=self._on_log)
         self._housekeeper = Housekeeper(settings, store, driver, stager)
         self.images = Images(driver, ImageAccess(settings.home / "image-access.json"),
                              make_room=self._housekeeper.tidy)
@@ -86,7 +82,6 @@ class Worker:
 
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
-        self._sampler.start()
         self._housekeeper.start()
         self._recover()
         threading.Thread(target=self._loop, name="worker", daemon=True).start()
@@ -95,11 +90,8 @@ class Worker:
         """Let go of everything; containers run on and are adopted at the next start."""
         self._is_closed.set()
         self._wake.set()
-        self._sampler.close()
+        self.engine.close()
         self._housekeeper.close()
-        with self._lock:
-            for attempt in self._running.values():
-                attempt.detach()
         self._preparers.shutdown(wait=False, cancel_futures=True)
 
     # -- what the API calls -------------------------------------------------------------------
@@ -131,10 +123,6 @@ class Worker:
 
     def explain(self, spec: JobSpec) -> Fit:
         return self.queue.explain(spec)
-
-    def free(self) -> Room:
-        """What no running attempt holds."""
-        return self.queue.look().free
 
     def pause(self, reason: str) -> None:
         """Start no more jobs, also after a restart; running ones go on."""
@@ -295,7 +283,6 @@ class Worker:
             except Exception as error:
                 log.exception("job %s attempt %s was interrupted; it is taken up again",
                               attempt.job.id, attempt.number)
-                attempt.detach()
                 self._is_closed.wait(RETRY_ENGINE_S)
                 faults += not _is_passing(error)
                 if faults > OWN_FAULTS_ALLOWED:
@@ -313,10 +300,8 @@ class Worker:
         """End an attempt that the runner cannot follow; its containers go first."""
         decision = Decision(state=states.FAILED, cause=outcome.PLATFORM,
                             reason=f"The runner failed ({type(error).__name__}); its log says why.")
-        self.store.decide(attempt.job.id, attempt.number, decision.as_json())
-        for container, _, labels in self.driver.own():
-            if _owner(labels) == (attempt.job.id, str(attempt.number)):
-                self.driver.remove(container)
+        self.store.decide(*attempt.gang.key, decision.as_json())
+        self.engine.fence(attempt.gang.key)
         return decision
 
     def _end(self, job: Job, decision: Decision) -> None:
@@ -340,25 +325,22 @@ class Worker:
 
     def _recover(self) -> None:
         """Adopt what ran, and remove what no live attempt owns."""
-        live = {(row["job_id"], str(row["number"])) for row in self.store.running_attempts()}
         self.logins.keep_only({job.id for job in self.store.waiting() if job.stage != "queue"})
+        left = self.engine.found()
         self._adopt()
-        for container, name, labels in self.driver.own():
-            if _owner(labels) not in live:
-                log.warning("removing container %s, which no running job owns", name)
-                self.driver.remove(container)
-        for work in self.folders.root.glob("*/*/*/work"):
-            attempt = work.parent.parent
-            if (attempt.parent.name, attempt.name) not in live:
-                remove_tree(work)
+        live = {(row["job_id"], row["number"]) for row in self.store.running_attempts()}
+        for key in left - live:
+            self.engine.fence(key)
 
     def _adopt(self) -> None:
         """Follow every attempt that the store says runs and nobody follows."""
         followed = {attempt.job.id for attempt in self._attempts()}
         for row in self.store.running_attempts():
             if row["job_id"] not in followed:
-                self._run(Attempt(self._workshop, self.store.get(row["job_id"]), row["number"],
-                                  placement_from_json(row["placement"])))
+                attempt = Attempt(self._workshop, self.store.get(row["job_id"]), row["number"],
+                                  placement_from_json(row["placement"]))
+                self._run(attempt)  # first: what is promised to nobody who runs is given back
+                self.engine.hold(attempt.gang)
 
     # -- small things --------------------------------------------------------------------------
 
@@ -375,8 +357,3 @@ def _is_passing(error: Exception) -> bool:
     """Docker away or a full disk: worth waiting for, however long it takes."""
     is_disk_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return is_disk_full or isinstance(error, EngineError)
-
-
-def _owner(labels: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Job and attempt that a container was made for."""
-    return labels.get(LABEL_JOB), labels.get(LABEL_ATTEMPT)

@@ -2,13 +2,16 @@
 import json
 import os
 import socket
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from runner.devices import Gpu, Machine
 from runner.dispatcher import Dispatcher, Standing
+from runner.engine import Gang
 from runner.job_store import JobStore
+from runner.local_engine import LocalEngine
 from runner.ports import Ports
 from runner.quotas import RulesFile
 from runner.spec import Image, JobSpec, PortRequest, Resources, TaskRoleSpec
@@ -26,9 +29,16 @@ class Queue:
         self.dispatcher = self.made()
 
     def made(self):
-        return Dispatcher(
-            self.store, MACHINE, RulesFile(self.folder / "clusters.json"), Ports(20000, 29999),
-            attempts=lambda: list(self.running.values()), foreign=lambda free: self.foreign & free)
+        engine = LocalEngine(SimpleNamespace(ports=Ports(20000, 29999), describe=self.describe))
+        for each in self.running.values():
+            engine.hold(Gang(key=(each.job.id, each.number), spec=each.job.spec,
+                             placement=each.placement))
+        return Dispatcher(self.store, engine, RulesFile(self.folder / "clusters.json"),
+                          attempts=lambda: list(self.running.values()))
+
+    def describe(self, promised):
+        return replace(MACHINE, foreign=frozenset(
+            gpu for gpu in self.foreign if gpu.uuid not in promised))
 
     def submit(self, name, cpus=1, gpus=0, user="ann", ports=(), **more):
         role = TaskRoleSpec(name="main", image=Image(uri="x"), commands=("true",), ports=tuple(

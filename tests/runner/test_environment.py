@@ -21,11 +21,11 @@ SPEC = JobSpec(name="digits", user="ann", virtual_cluster="vc1", task_roles=(PS,
 
 
 def variables(spec=SPEC, role="worker", index=1, gpus=("GPU-a", "GPU-b")):
-    placement = place(spec, free=Room(cpus=99, memory_mb=99999, gpus=frozenset(
+    placement = place(spec, ip="10.0.0.1", free=Room(cpus=99, memory_mb=99999, gpus=frozenset(
                           Gpu(index=index, uuid=uuid, model="A100", memory_mb=1)
                           for index, uuid in enumerate(gpus))),
                       ports=range(20000, 30000), is_port_free=lambda _: True)
-    return environment(spec, placement, role, index, host_ip="10.0.0.1", work_dir="/work",
+    return environment(spec, placement, role, index, work_dir="/work",
                        output_dir="/out")
 
 

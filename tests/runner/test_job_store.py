@@ -14,6 +14,10 @@ def spec(user="ann", name="train", instances=1):
     return JobSpec(name=name, user=user, task_roles=(role,))
 
 
+def placed(tasks=1, ip=""):
+    return {"tasks": [{"role": "worker", "index": index, "ip": ip} for index in range(tasks)]}
+
+
 @pytest.fixture
 def store(tmp_path):
     made = JobStore(tmp_path / "runner.db")
@@ -41,8 +45,8 @@ def test_an_unknown_job_is_not_found(store):
 
 def test_claiming_makes_an_attempt_with_every_task_once(store):
     job, _ = store.enqueue(spec(instances=2))
-    assert store.claim(job.id, {}, "10.0.0.1") == 1
-    assert store.claim(job.id, {}, "10.0.0.1") is None
+    assert store.claim(job.id, placed(2, ip="10.0.0.1")) == 1
+    assert store.claim(job.id, placed(2, ip="10.0.0.1")) is None
     assert [(row["role"], row["idx"], row["state"], row["ip"]) for row in store.tasks(job.id, 1)] \
         == [("worker", 0, "WAITING", "10.0.0.1"), ("worker", 1, "WAITING", "10.0.0.1")]
 
@@ -50,7 +54,7 @@ def test_claiming_makes_an_attempt_with_every_task_once(store):
 def test_a_job_whose_stop_was_requested_is_not_claimed(store):
     job, _ = store.enqueue(spec())
     store.request_stop(job.id)
-    assert store.claim(job.id, {}, "") is None
+    assert store.claim(job.id, placed()) is None
 
 
 def test_a_final_state_is_final(store):
@@ -63,7 +67,7 @@ def test_a_final_state_is_final(store):
 
 def test_the_first_decision_about_an_attempt_stays(store):
     job, _ = store.enqueue(spec())
-    store.claim(job.id, {}, "")
+    store.claim(job.id, placed())
     store.decide(job.id, 1, {"state": "FAILED"})
     store.decide(job.id, 1, {"state": "STOPPED"})
     assert store.attempt(job.id, 1)["decision"] == '{"state": "FAILED"}'
@@ -71,11 +75,11 @@ def test_the_first_decision_about_an_attempt_stays(store):
 
 def test_a_retry_ends_the_attempt_and_waits_again_with_the_counts(store):
     job, _ = store.enqueue(spec())
-    store.claim(job.id, {}, "")
+    store.claim(job.id, placed())
     store.decide(job.id, 1, {"state": "FAILED"})
     store.transition(job.id, states.WAITING, "setup", "again", retries=1)
     assert (store.get(job.id).retries, store.attempt(job.id, 1)["state"]) == (1, "FAILED")
-    assert store.claim(job.id, {}, "") == 2
+    assert store.claim(job.id, placed()) == 2
 
 
 def test_lists_are_newest_first_by_user_and_state_and_paged(store):
@@ -115,7 +119,7 @@ def test_a_database_of_an_earlier_release_is_brought_up_to_date_with_its_jobs(tm
     old.close()
     store = JobStore(path)
     job, _ = store.enqueue(spec())
-    assert store.claim(job.id, {}, "", share=0.5, limit_s=60) == 1
+    assert store.claim(job.id, placed(), share=0.5, limit_s=60) == 1
     row = store.attempt(job.id, 1)
     assert (row["share"], row["limit_s"]) == (0.5, 60)
     store.close()
@@ -124,7 +128,7 @@ def test_a_database_of_an_earlier_release_is_brought_up_to_date_with_its_jobs(tm
 def test_what_a_user_had_and_how_long_a_job_took_are_told(store):
     for state in ("SUCCEEDED", "FAILED"):
         job, _ = store.enqueue(spec())
-        store.claim(job.id, {}, "", share=0.25)
+        store.claim(job.id, placed(), share=0.25)
         store.transition(job.id, state, "end", "")
     assert [(row["user"], row["share"]) for row in store.ended_since("2000-01-01")] \
         == [("ann", 0.25)] * 2

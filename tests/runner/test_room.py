@@ -59,7 +59,9 @@ def test_gpus_of_another_type_are_no_help_and_the_smallest_is_taken_first():
 
 
 def test_the_share_of_a_job_is_what_it_takes_the_largest_part_of():
-    machine = Machine(cpus=10, memory_mb=1000, gpus=(gpu(0), gpu(1)), gpu_reason=None, host_ip="")
-    assert share_of(Needs(cpus=1, memory_mb=200, gpus=1), machine) == 0.5
-    assert share_of(Needs(cpus=9, memory_mb=200), machine) == 0.9
-    assert whole_of(machine, {}).gpus == {gpu(0), gpu(1)}
+    machines = [Machine(cpus=5, memory_mb=500, gpus=(gpu(number),), gpu_reason=None, host_ip="")
+                for number in range(2)]
+    whole = whole_of(machines, {})
+    assert share_of(Needs(cpus=1, memory_mb=200, gpus=1), whole) == 0.5
+    assert share_of(Needs(cpus=9, memory_mb=200), whole) == 0.9
+    assert whole.gpus == {gpu(0), gpu(1)}

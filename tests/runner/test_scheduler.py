@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from runner.devices import Gpu
 from runner.room import Bounds, Room
 from runner.scheduler import (
+    Fit,
     Placement,
     TaskPlacement,
+    both,
     explain,
+    explain_quotas,
     place,
     placement_from_json,
     port_requests,
@@ -42,7 +45,7 @@ def machine(cpus=4, memory_mb=4096, gpus=0, **quotas):
 
 
 def try_place(spec, free=None, held=()):
-    return place(spec, free=free or machine(), ports=DYNAMIC,
+    return place(spec, ip="10.0.0.1", free=free or machine(), ports=DYNAMIC,
                  is_port_free=lambda port: port not in held)
 
 
@@ -56,7 +59,7 @@ def reason(spec, *, of=None, free=None, held=(), ports=None, **more):
 def test_a_small_job_is_placed_and_gets_an_http_port_that_nobody_asked_for():
     placement = try_place(job())
     assert placement == Placement(host_network=False, tasks=(
-        TaskPlacement(role="main", index=0, ports={"http": (20000,)}, gpus=()),))
+        TaskPlacement(role="main", index=0, ip="10.0.0.1", ports={"http": (20000,)}, gpus=()),))
 
 
 def test_only_a_job_of_several_tasks_shares_the_network_of_the_machine():
@@ -173,13 +176,21 @@ def test_a_gpu_that_other_programs_use_is_told():
 
 def test_a_quota_that_is_too_small_or_used_up_is_named():
     whole, left = Bounds(jobs=3, gpus=4), Bounds(jobs=0, gpus=1)
-    rooms = {"of": machine(gpus=8, vision=whole), "free": machine(gpus=8, vision=left)}
-    assert reason(job(role(gpu=5)), quotas=("vision",), **rooms) == (
-        "never", "Needs 5 GPUs, but vision may use 4 at once.")
-    assert reason(job(role(gpu=2)), quotas=("vision",), **rooms) == (
-        "later", "Waits for 2 GPUs: 1 of 4 is free for vision. Waits until another job of vision "
-        "has ended: 3 may run at once.")
-    assert reason(job(role(gpu=2)), **rooms) == ("now", "Can start now.")
+    rooms = machine(gpus=8, vision=whole), machine(gpus=8, vision=left)
+    assert explain_quotas(job(role(gpu=5)), ["vision"], *rooms) == Fit(
+        fit="never", reason="Needs 5 GPUs, but vision may use 4 at once.")
+    assert explain_quotas(job(role(gpu=2)), ["vision"], *rooms) == Fit(
+        fit="later", reason="Waits for 2 GPUs: 1 of 4 is free for vision. Waits until another job "
+        "of vision has ended: 3 may run at once.")
+    assert explain_quotas(job(role(gpu=2)), ["other"], *rooms).fit == "now"
+
+
+def test_never_outweighs_later_and_later_now():
+    never, later, now = (Fit(fit=each, reason=each.title()) for each in ("never", "later", "now"))
+    assert both(now, later) == both(later, now) == later
+    assert both(later, never) == never
+    assert both(later, Fit(fit="later", reason="Too.")).reason == "Later Too."
+    assert both(now, now) == now
 
 
 def test_a_job_that_fits_can_start_now():
@@ -230,7 +241,8 @@ def test_nothing_is_promised_twice_and_explain_agrees(stream):
             ledger.running[:1] = []
             continue
         free, held = ledger.free(), set(ledger.ports())
-        placement = place(spec, free=free, ports=DYNAMIC, is_port_free=lambda p: p not in held)
+        placement = place(spec, ip="10.0.0.1", free=free, ports=DYNAMIC,
+                          is_port_free=lambda p: p not in held)
         fit = explain(spec, whole=MACHINE, free=free, ports=DYNAMIC,
                       is_port_free=lambda p: p not in held)
         assert (placement is not None) == (fit.fit == "now")
@@ -264,7 +276,8 @@ def test_a_job_that_never_fits_is_never_placed_even_on_an_empty_machine(spec):
     empty = Ledger().free()
     fit = explain(spec, whole=MACHINE, free=empty, ports=range(30000, 31000),
                   is_port_free=lambda _: True)
-    placed = place(spec, free=empty, ports=range(30000, 31000), is_port_free=lambda _: True)
+    placed = place(spec, ip="10.0.0.1", free=empty, ports=range(30000, 31000),
+                   is_port_free=lambda _: True)
     assert fit.fit == ("now" if placed else "never")
 
 

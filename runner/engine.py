@@ -1,0 +1,117 @@
+"""What the runner asks of whatever runs its containers, one machine or many. Knows no driver."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Collection, Mapping, Protocol
+
+from runner.devices import Gpu, Machine
+from runner.scheduler import Fit, Placement
+from runner.spec import JobSpec
+
+GangKey = tuple[str, int]  # a job and the number of its attempt
+Slot = tuple[str, int]  # a task: its role and its index there
+
+CREATED, RUNNING, ENDED = "created", "running", "ended"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gang:
+    """All tasks of one attempt and what they were promised; `spec` with every input pinned."""
+
+    key: GangKey
+    spec: JobSpec
+    placement: Placement
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return tuple((task.role, task.index) for task in self.placement.tasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exit:
+    """How the container of a slot ended; `code` None: it is gone, and nobody knows how.
+
+    `is_interrupted`: neither its own processes nor `Engine.stop` ended it.
+    """
+
+    code: int | None
+    oom_killed: bool = False
+    is_interrupted: bool = False
+
+
+class Listener(Protocol):
+    """Who hears of the slots of a gang. Called in any thread, so it takes note and returns."""
+
+    def started(self, slot: Slot, container: str) -> None:
+        """The slot's container runs, or did; it is followed from now on."""
+
+    def ended(self, slot: Slot, how: Exit) -> None:
+        """The whole log is in the job's folder. Told once or more often."""
+
+    def failed(self, slot: Slot, error: Exception) -> None:
+        """The slot could not be followed any further, such as for a full disk: adopt it again."""
+
+    def log_grew(self) -> None:
+        """Something new is in the log of one of the slots."""
+
+
+class Engine(Protocol):
+    """Runs gangs: promises all their places or none, then containers, which only it touches.
+
+    Nothing is kept here that cannot be found again: a new engine is told by `hold` what the store
+    says of promises, and finds containers by their labels. Logs, metrics and outputs of a slot
+    appear in the job's folder (`artifacts.JobFolders`), where they stay.
+
+    Where the engine is out of reach, calls raise EngineError; what runs, runs on.
+    """
+
+    def capacity(self) -> tuple[Machine, ...]:
+        """The machines that can be reached, whole, with the GPUs that other programs use."""
+
+    def versions(self) -> Mapping[str, str | None]:
+        """Of engine, kernel and GPU driver, as a receipt tells them."""
+
+    def explain(self, spec: JobSpec) -> Fit:
+        """Whether the engine could take such a gang now, later or never, and why."""
+
+    def reserve(self, key: GangKey, spec: JobSpec, gpus: Collection[Gpu]) -> Placement | None:
+        """Promise a place to every task, of GPUs none but these, or None and nothing is promised.
+
+        A second call for a key returns what the first one did.
+        """
+
+    def hold(self, gang: Gang) -> None:
+        """Count what was promised before this engine came to be."""
+
+    def promised(self) -> set[GangKey]:
+        """Whom something is promised to at this moment."""
+
+    def release(self, key: GangKey) -> None:
+        """Give back what was promised; its containers are gone by then. Again is no error."""
+
+    def start(self, gang: Gang, slots: Collection[Slot], listener: Listener) -> None:
+        """Create all containers, then start and follow them; those that exist are taken as found.
+
+        Raises EngineError or StagingError where one cannot start; others may run then.
+        """
+
+    def adopt(self, gang: Gang, slots: Collection[Slot], listener: Listener) -> None:
+        """Follow what was started, and start nothing; a container that is gone is told as ended."""
+
+    def look(self, gang: Gang) -> Mapping[Slot, str]:
+        """CREATED, RUNNING or ENDED of every slot that has a container."""
+
+    def stop(self, gang: Gang, grace_s: float) -> None:
+        """End all followed slots at once, by force after `grace_s`; returns without waiting."""
+
+    def clear(self, gang: Gang) -> None:
+        """Remove containers and work folders; logs and outputs stay and belong to the runner."""
+
+    def found(self) -> set[GangKey]:
+        """Every gang of this runner that has a container or a work folder."""
+
+    def fence(self, key: GangKey) -> None:
+        """Remove a gang's containers and work folders, whatever they do."""
+
+    def close(self) -> None:
+        """Let go of everything; containers run on."""
