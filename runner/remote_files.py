@@ -257,8 +257,10 @@ class _HdfsFiles:
                 with _told(self._storage, file.path):
                     chunk = self._fs.cat_file("/" + file.path, offset, end)
             except StagingError as error:
-                if isinstance(error.__cause__, (requests.ConnectionError, requests.Timeout)):
-                    raise BrokenOff(type(error.__cause__).__name__) from error
+                cause = error.__cause__
+                if isinstance(cause, requests.RequestException) and not isinstance(
+                        cause, requests.HTTPError):
+                    raise BrokenOff(type(cause).__name__) from error
                 raise
             if len(chunk) != end - offset:
                 raise BrokenOff(f"{file.path} is not as long as was said")

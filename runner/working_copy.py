@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Iterator, Mapping
 
 from runner.cache import Watch, remove
@@ -88,20 +88,19 @@ class WorkingCopy:
     def _there(self, watch: Watch) -> Iterator[tuple[str, RemoteFile]]:
         """What is there, by its path below the folder; raises StagingError for what cannot be."""
         names: set[str] = set()
+        above = f"{self._path}/" if self._path else ""
         for file in self._files.list(self._path):
             watch.check()
-            name = file.path.removeprefix(self._path).lstrip("/") if self._path else file.path
-            parts = name.split("/")
-            if not all(map(is_plain, parts)):
+            name = file.path.removeprefix(above)
+            if not file.path.startswith(above) or not all(map(is_plain, name.split("/"))):
                 raise StagingError(f"{file.path[:200]!r} there cannot be the path of a file here. "
                                    "Rename it, or name a folder without it.")
             names.add(name)
             yield name, file
-        for name in names:
-            above = name.rpartition("/")[0]
-            if above in names:
-                raise StagingError(f"{above[:200]!r} there is a file and a folder at once, which "
-                                   "cannot be here. Rename one, or name a folder without it.")
+        folders = {str(above) for name in names for above in PurePosixPath(name).parents}
+        for name in folders & names:
+            raise StagingError(f"{name[:200]!r} there is a file and a folder at once, which cannot "
+                               "be here. Rename one, or name a folder without it.")
 
     def _is_wanted(self, known: _Known | None, name: str, file: RemoteFile) -> bool:
         facts = self._facts(name)
