@@ -9,6 +9,7 @@ from datetime import date
 from typing import Mapping
 
 from registry.reference import Range, looks_like_range
+from registry.wording import N_
 
 _COMPARED = re.compile(r"(<=|>=|<|>|=|≤|≥)?\s*(.*)", re.DOTALL)
 _SIGNS = {"≤": "<=", "≥": ">=", None: "="}
@@ -42,27 +43,27 @@ class Field:
 
 
 FIELDS: Mapping[str, Field] = {
-    "type": Field(meaning="what it is", example="type:job", aliases=("kind",),
+    "type": Field(meaning=N_("what it is"), example="type:job", aliases=("kind",),
                   values=("job", "data", "script", "dockerimage")),
-    "name": Field(meaning="a word of the name", example="name:cifar10"),
-    "by": Field(meaning="its contributor", example="by:openpai",
+    "name": Field(meaning=N_("a word of the name"), example="name:cifar10"),
+    "by": Field(meaning=N_("its contributor"), example="by:openpai",
                 aliases=("author", "contributor", "user")),
-    "tag": Field(meaning="a tag of it", example="tag:vision", aliases=("tags", "label")),
-    "source": Field(meaning="the source that it comes from", example="source:bundled",
+    "tag": Field(meaning=N_("a tag of it"), example="tag:vision", aliases=("tags", "label")),
+    "source": Field(meaning=N_("the source that it comes from"), example="source:bundled",
                     aliases=("repo", "src")),
-    "gpu": Field(meaning="how many GPUs the whole job asks for", example="gpu:<=4",
+    "gpu": Field(meaning=N_("how many GPUs the whole job asks for"), example="gpu:<=4",
                  aliases=("gpus",), kind="number"),
-    "image": Field(meaning="the Docker image that it runs in or is", example="image:pytorch",
+    "image": Field(meaning=N_("the Docker image that it runs in or is"), example="image:pytorch",
                    aliases=("docker",)),
-    "param": Field(meaning="the name of a parameter", example="param:lr",
+    "param": Field(meaning=N_("the name of a parameter"), example="param:lr",
                    aliases=("params", "parameter", "parameters")),
-    "updated": Field(meaning="when its newest version came, in UTC", example="updated:>2026-01-01",
+    "updated": Field(meaning=N_("when its newest version came, in UTC"), example="updated:>2026-01-01",
                      aliases=("date",), kind="date"),
-    "uses": Field(meaning="a component or URI that it uses", example="uses:cifar10",
+    "uses": Field(meaning=N_("a component or URI that it uses"), example="uses:cifar10",
                   aliases=("use",)),
-    "version": Field(meaning="its version, or a range", example="version:^1.0"),
-    "is": Field(meaning="a mark that it bears", example="is:deprecated", values=("deprecated",)),
-    "versions": Field(meaning="look through older versions, too", example="versions:all",
+    "version": Field(meaning=N_("its version, or a range"), example="version:^1.0"),
+    "is": Field(meaning=N_("a mark that it bears"), example="is:deprecated", values=("deprecated",)),
+    "versions": Field(meaning=N_("look through older versions, too"), example="versions:all",
                       values=("all",)),
 }
 _KEYS = {name: key for key, field in FIELDS.items() for name in (key, *field.aliases)}

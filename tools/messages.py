@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "registry" / "translations"
 # Where texts stand: folder → which files, read how.
-PLACES = {"templates": ("**.html", "jinja2"), "registry/views": ("**.py", "python"),
+PLACES = {"templates": ("**.html", "jinja2"), "registry": ("**.py", "python"),
           "frontend/src": ("**.js", "javascript")}
 OPTIONS = {"**.html": {"trimmed": "true", "silent": "false"}}
 HEADER = """msgid ""
@@ -25,7 +25,7 @@ msgstr ""
 "Content-Type: text/plain; charset=utf-8\\n"
 
 """
-KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
+KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
 
 
 def extracted() -> Catalog:

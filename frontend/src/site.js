@@ -1,9 +1,11 @@
 // On every page: htmx, shortcuts, menus, copy buttons, and forms that are sent once.
 
-import "htmx.org";
+import htmx from "htmx.org";
 import { areOn, onKey, turn } from "./lib/keys.js";
 import { token } from "./lib/live.js";
 import { _ } from "./lib/texts.js";
+
+window.htmx = htmx;
 
 /* --- requests --------------------------------------------------------------------------- */
 

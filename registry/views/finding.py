@@ -15,15 +15,18 @@ from registry.query import Query, QueryError, parse_query
 from registry.reference import is_prerelease
 from registry.tokens import squash
 from registry.views.auth import viewer_id
+from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.text import breakable
+from registry.wording import N_
 
 PAGE_SIZE = 24
-FACET_TITLES = {"by": "Contributor", "tag": "Tag", "image": "Image", "gpu": "GPUs",
-                "source": "Source"}
-GPU_TITLES = {"0": "none", "<=1": "at most 1", "<=2": "at most 2", "<=4": "at most 4",
-              "<=8": "at most 8", ">8": "more than 8"}
-SORT_TITLES = {"relevance": "Best match", "updated": "Newest", "used": "Most used", "name": "Name"}
+FACET_TITLES = {"by": N_("Contributor"), "tag": N_("Tag"), "image": N_("Image"),
+                "gpu": N_("GPUs"), "source": N_("Source")}
+GPU_TITLES = {"0": N_("none"), "<=1": N_("at most 1"), "<=2": N_("at most 2"),
+              "<=4": N_("at most 4"), "<=8": N_("at most 8"), ">8": N_("more than 8")}
+SORT_TITLES = {"relevance": N_("Best match"), "updated": N_("Newest"), "used": N_("Most used"),
+               "name": N_("Name")}
 SHOWN_VALUES = 6
 SHOWN_PAGES = 2  # on either side of the present one
 ALL_VERSIONS = Filter("versions", "=", "all")
@@ -44,6 +47,7 @@ class Link:
 class Facet:
     """The values of one field among what was found; the first few, and those behind `more`."""
 
+    field: str
     title: str
     shown: Sequence[Link]
     more: Sequence[Link]
@@ -87,7 +91,7 @@ class Finding:
         """The orders that make sense: where no word is asked, none is a better match."""
         first = "relevance" if self.query.wanted else "updated"
         current = first if self.sort == "relevance" else self.sort
-        return [Link(text=SORT_TITLES[sort], is_current=sort == current,
+        return [Link(text=_(SORT_TITLES[sort]), is_current=sort == current,
                      url=replace(self, number=1, sort="relevance" if sort == first else sort).url)
                 for sort in SORTS if self.query.wanted or sort != "relevance"]
 
@@ -96,6 +100,10 @@ class Finding:
         """The filters that hold, each with the way to be rid of it."""
         return [Link(text=clause_text(clause), url=self._asking(self.query.without(clause)))
                 for clause in self.query.filters]
+
+    @property
+    def without_filters(self) -> str:
+        return self._asking(self.query.without_filters())
 
     @property
     def other_versions(self) -> str:
@@ -110,6 +118,11 @@ class Finding:
         rest = hit.reference.partition("/")[2] if is_exact else hit.name
         return url_for("marketplace.show", type_name=hit.type, rest=rest, source=hit.source)
 
+    def use(self, hit: Hit) -> str:
+        """The way to run a job that was found."""
+        return url_for("submit.use", type_name=hit.type, source=hit.source,
+                       rest=hit.reference.partition("/")[2])
+
     def facets(self, page: Page) -> list[Facet]:
         found = []
         for field, title in FACET_TITLES.items():
@@ -118,7 +131,7 @@ class Finding:
             if field == "gpu":
                 links = _telling(links)
             if links and (len(links) > 1 or links[0].is_current or field != "source"):
-                found.append(Facet(title=title, shown=links[:SHOWN_VALUES],
+                found.append(Facet(field=field, title=_(title), shown=links[:SHOWN_VALUES],
                                    more=links[SHOWN_VALUES:]))
         return found
 
@@ -141,7 +154,8 @@ class Finding:
         is_current = set(clauses) <= set(self.query.clauses)
         query = self.query.without(*clauses) if is_current \
             else self.query.with_filter(field, value)
-        return Link(text=GPU_TITLES.get(value, value) if field == "gpu" else value, count=count,
+        is_titled = field == "gpu" and value in GPU_TITLES
+        return Link(text=_(GPU_TITLES[value]) if is_titled else value, count=count,
                     is_current=is_current, url=self._asking(query))
 
     def _asking(self, query: Query) -> str:

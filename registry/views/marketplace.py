@@ -30,6 +30,8 @@ def index() -> ResponseReturnValue:
     sort = request.args.get("sort", "")
     finding = Finding(query=query, type=type_name if type_name in TYPES else "",
                       sort=sort if sort in SORTS else SORTS[0], number=_page_number())
+    if error and _is_typing():
+        return "", 204
     if error:
         return _index(finding, Page(page=1, page_size=PAGE_SIZE), error=error,
                       around=around(text, error.position)), error.status
@@ -44,9 +46,14 @@ def index() -> ResponseReturnValue:
 
 def _index(finding: Finding, page: Page, **rest: object) -> str:
     return render_template(
-        "marketplace/index.html", finding=finding, query=finding.query, page=page, types=TYPES,
+        f"marketplace/{'_results' if _is_typing() else 'index'}.html", finding=finding, query=finding.query, page=page, types=TYPES,
         marker=Marker(finding.query, page), fields=FIELDS,
         all_count=sum(page.facets.get("type", {}).values()), **rest)
+
+
+def _is_typing() -> bool:
+    """Whether results alone are asked for, as one types; a query may be half written then."""
+    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
 
 
 @blueprint.get("/c/<rest>", defaults={"type_name": ""})

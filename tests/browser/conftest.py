@@ -128,4 +128,4 @@ def log_in(page, user):
     page.get_by_label("Name").fill(user)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("button", name="Log out").wait_for()
+    page.locator("#me").wait_for()

@@ -1,5 +1,6 @@
 """Finding things: by keyboard, by clicks, without scripts, in Chinese."""
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_suggestions_go_away_by_escape_and_enter_searches(page):
     assert field(page).input_value() == "he"
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=he")
-    page.get_by_role("link", name="hello").wait_for()
+    page.get_by_role("link", name="hello", exact=True).wait_for()
 
 
 def test_a_suggestion_is_opened_by_a_click(page):
@@ -58,16 +59,38 @@ def test_a_filter_is_completed_in_the_field(page):
 def test_letters_that_become_chinese_are_asked_for_once(page):
     asked = []
     page.on("request", lambda request: asked.append(request.url)
-            if "/complete" in request.url else None)
+            if "?q=" in request.url else None)
     page.goto("/")
     field(page).focus()
     typing = page.context.new_cdp_session(page)
     for text in ("x", "xu", "xun", "xun l", "xun lian"):
         typing.send("Input.imeSetComposition",
                     {"text": text, "selectionStart": len(text), "selectionEnd": len(text)})
-    with page.expect_response("**/complete?q=*"):
+    with page.expect_response("**/complete?q=*"), page.expect_response("**/?q=*"):
         typing.send("Input.insertText", {"text": "训练"})
-    assert [re.search("q=(.*)", url)[1] for url in asked] == ["%E8%AE%AD%E7%BB%83"]
+    assert sorted(urlsplit(url).path for url in asked) == ["/", "/api/v3/complete"]
+    assert {parse_qs(urlsplit(url).query)["q"][0] for url in asked} == {"训练"}
+
+
+def test_results_follow_what_one_types_and_the_address_with_them(page):
+    page.goto("/")
+    field(page).press_sequentially("points")
+    page.get_by_text(re.compile("for “points”")).wait_for()
+    page.wait_for_url("**/?q=points")
+    assert page.locator("mark").first.inner_text() == "points"
+    assert page.evaluate("document.activeElement.id") == "q"
+    with page.expect_response(lambda answer: answer.status == 204):
+        field(page).press_sequentially(" tpye:job")
+    assert page.get_by_text(re.compile("for “points”")).is_visible()
+    page.go_back()
+    page.wait_for_url(re.compile("/$"))
+
+
+def test_a_job_is_used_by_keys_alone(page):
+    page.goto("/?q=hello")
+    page.keyboard.press("j")
+    page.keyboard.press("u")
+    page.wait_for_url("**/use/job/hello**")
 
 
 @pytest.mark.parametrize("is_scripted", [True, False])

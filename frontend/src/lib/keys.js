@@ -4,7 +4,7 @@ const OFF = "paishare-keys-off";
 const actions = new Map();
 let prefix = "";
 
-// `keys` as the help sheet writes them: "/", "g h", "?".
+// `keys` as the help sheet writes them: "/", "g h", "?". An action that returns false leaves the key alone.
 export function onKey(keys, action) {
   actions.set(keys, action);
 }
@@ -24,7 +24,5 @@ document.addEventListener("keydown", (event) => {
   const keys = prefix + event.key;
   prefix = event.key === "g" && !prefix ? "g " : "";
   const action = actions.get(keys);
-  if (!action) return;
-  event.preventDefault();
-  action(event);
+  if (action && action(event) !== false) event.preventDefault();
 });
