@@ -4,17 +4,15 @@ from __future__ import annotations
 import errno
 import hmac
 import json
-import os
-from datetime import datetime, timezone
 from typing import Any, Iterable, Mapping
 
-from flask import Flask, Response, jsonify, request, send_file
+from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from runner import metrics, outcome, receipt
-from runner.artifacts import LogRecord, iter_log, search_log
-from runner.errors import InvalidSpecError, NotFoundError, RunnerError
+from runner import file_routes, metrics, outcome
+from runner.errors import InvalidSpecError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
+from runner.file_routes import number
 from runner.job_store import Job
 from runner.logins import logins_from_json
 from runner.quotas import cluster_name
@@ -23,12 +21,8 @@ from runner.scheduler import placement_from_json
 from runner.spec import JOB_STATES, RUNNING, WAITING, job_spec_from_json
 from runner.worker import Worker
 
-MAX_WAIT_S = 25.0
-MAX_FOUND = 200  # lines of a search
 MAX_BODY_BYTES = 4 << 20
 MAX_REASON = 1000
-MAX_DIGITS = 18  # what the file system and SQLite take
-ATTEMPT = f"<int(max={10 ** MAX_DIGITS}):attempt>"
 
 
 def create_app(worker: Worker, token: str | None) -> Flask:
@@ -57,7 +51,7 @@ def create_app(worker: Worker, token: str | None) -> Flask:
 
     _add_machine_routes(app, worker)
     _add_job_routes(app, worker)
-    _add_file_routes(app, worker)
+    file_routes.add(app, worker)
     return app
 
 
@@ -141,7 +135,7 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         if unknown:
             raise InvalidSpecError(f"There is no state {sorted(unknown)[0]!r}; "
                                    f"the states are {', '.join(JOB_STATES)}.")
-        limit = min(_number("limit", 50), 200)
+        limit = min(number("limit", 50), 200)
         found = worker.store.find(user=request.args.get("user"),
                                   name=request.args.get("name"), job_states=wanted,
                                   before=request.args.get("before"), limit=limit + 1)
@@ -157,92 +151,11 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         return jsonify(_whole(worker, worker.stop(job_id))), 202
 
 
-def _add_file_routes(app: Flask, worker: Worker) -> None:
-    task = f"/jobs/<job_id>/attempts/{ATTEMPT}/tasks/<role>/<int:index>"
-
-    @app.get(f"{task}/log")
-    def log(job_id: str, attempt: int, role: str, index: int) -> Response:
-        _check_task(worker, job_id, attempt, role, index)
-        records, offset, is_complete = worker.read_log(
-            job_id, attempt, role, index, _number("offset", 0),
-            min(_number("limit", 1 << 18), 1 << 22), min(_number("wait_s", 0), MAX_WAIT_S))
-        return jsonify(records=_merged(records, request.args.get("stream")), offset=offset,
-                       is_complete=is_complete)
-
-    @app.get(f"{task}/log/raw")
-    def raw_log(job_id: str, attempt: int, role: str, index: int) -> Response:
-        _check_task(worker, job_id, attempt, role, index)
-        path = worker.folders.log(job_id, attempt, role, index)
-        chunks = iter_log(path, request.args.get("stream") or None) if path.exists() else iter(())
-        return Response(chunks, mimetype="text/plain")
-
-    @app.get(f"{task}/log/search")
-    def search(job_id: str, attempt: int, role: str, index: int) -> Response:
-        _check_task(worker, job_id, attempt, role, index)
-        found, has_more = search_log(worker.folders.log(job_id, attempt, role, index),
-                                     request.args.get("text", ""), MAX_FOUND)
-        return jsonify(has_more=has_more, lines=[{
-            "number": line.number, "stream": line.stream, "time": _iso(line.time),
-            "text": line.text.decode("utf-8", "replace")} for line in found])
-
-    @app.get(f"{task}/metrics")
-    def task_metrics(job_id: str, attempt: int, role: str, index: int) -> Response:
-        _check_task(worker, job_id, attempt, role, index)
-        return jsonify(samples=metrics.read(worker.folders.metrics(job_id, attempt, role, index)))
-
-    @app.get(f"/jobs/<job_id>/attempts/{ATTEMPT}/receipt")
-    def attempt_receipt(job_id: str, attempt: int) -> Response:
-        return jsonify(receipt.read(worker.folders, worker.store.get(job_id).id, attempt))
-
-    @app.get("/jobs/<job_id>/artifacts")
-    def artifacts(job_id: str) -> Response:
-        worker.store.get(job_id)
-        return jsonify(artifacts=[{
-            "attempt": item.attempt, "role": item.role, "index": item.index, "path": item.path,
-            "size": item.size, "modified": item.modified.isoformat().replace("+00:00", "Z"),
-        } for item in worker.folders.artifacts(job_id)])
-
-    @app.get(f"/jobs/<job_id>/artifacts/{ATTEMPT}/<role>/<int:index>/<path:path>")
-    def artifact(job_id: str, attempt: int, role: str, index: int, path: str) -> Response:
-        _check_task(worker, job_id, attempt, role, index)
-        file = worker.folders.artifact(job_id, attempt, role, index, path)
-        response = send_file(file, mimetype="application/octet-stream")
-        response.content_length = os.fstat(file.fileno()).st_size
-        return response
-
-
 def _body() -> Mapping[str, Any]:
     body = request.get_json()
     if not isinstance(body, dict):
         raise InvalidSpecError("The body must be a JSON object.")
     return body
-
-
-def _number(name: str, default: int) -> int:
-    text = request.args.get(name, "")
-    if text and not (text.isdecimal() and len(text) <= MAX_DIGITS):
-        raise InvalidSpecError(f"{name} must be a whole number, not {text[:80]!r}.")
-    return int(text or default)
-
-
-def _check_task(worker: Worker, job_id: str, attempt: int, role: str, index: int) -> None:
-    rows = worker.store.tasks(worker.store.get(job_id).id, attempt)
-    if (role, index) not in {(row["role"], row["idx"]) for row in rows}:
-        raise NotFoundError(f"Attempt {attempt} of job {job_id} has no task {role}-{index}.")
-
-
-def _merged(records: list[LogRecord], stream: str | None) -> list[dict[str, str]]:
-    """Neighbouring records of one stream as one, as text."""
-    merged: list[dict[str, str]] = []
-    for record in records:
-        text = record.data.decode("utf-8", "replace")
-        if stream and record.stream != stream:
-            continue
-        if merged and merged[-1]["stream"] == record.stream:
-            merged[-1]["text"] += text
-        else:
-            merged.append({"stream": record.stream, "text": text, "time": _iso(record.time)})
-    return merged
 
 
 def _summary(worker: Worker, job: Job) -> dict[str, Any]:
@@ -251,11 +164,6 @@ def _summary(worker: Worker, job: Job) -> dict[str, Any]:
     if standing is None or job.stage != "queue":
         return {**job.as_json(), "position": None}
     return {**job.as_json(), "reason": standing.reason, "position": standing.position}
-
-
-def _iso(moment_s: float) -> str:
-    when = datetime.fromtimestamp(moment_s, timezone.utc)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _whole(worker: Worker, job: Job) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import struct
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,11 +17,12 @@ from docker import errors as docker_errors
 from docker import types
 from docker.utils import kwargs_from_env
 
+from runner.docker_frames import Piece, unchunked, unframed, unframed_log
 from runner.errors import EngineError, RunnerError
 from runner.lifeline import Lifeline
 from runner.spec import Login
 
-STREAM_NAMES = {1: "stdout", 2: "stderr"}
+READ_BYTES = 1 << 18
 LOG_CONFIG = types.LogConfig(type="local", config={
     "max-size": "4g", "max-file": "2", "compress": "false"})
 LABEL = "paishare.runner"
@@ -360,21 +360,18 @@ class DockerDriver:
 
     # -- streams ------------------------------------------------------------------------------
 
-    def attach(self, container: str) -> Iterator[tuple[str, bytes]]:
+    def attach(self, container: str) -> Iterator[Piece]:
         """Connect to the output of a container that has not started; yields until it ends."""
         with _translated("Attaching to the container"):
-            stream = self._streams.attach(container, stream=True, demux=True)
-        return self._attached(stream)
+            connection = self._streams.attach_socket(
+                container, params={"stdout": 1, "stderr": 1, "stream": 1})
+        return self._attached(connection)
 
-    def _attached(self, stream: Any) -> Iterator[tuple[str, bytes]]:
-        with _translated("Reading the container's output"):
-            for out, err in stream:
-                if out:
-                    yield "stdout", out
-                if err:
-                    yield "stderr", err
+    def _attached(self, connection: Any) -> Iterator[Piece]:
+        with _translated("Reading the container's output"), connection:
+            yield from unframed(iter(lambda: connection.read(READ_BYTES), b""))
 
-    def log(self, container: str, skip: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    def log(self, container: str, skip: Mapping[str, int]) -> Iterator[Piece]:
         """The output of a started container from its first byte, less `skip` bytes a stream.
 
         Nothing where the container is gone.
@@ -384,15 +381,15 @@ class DockerDriver:
             api = self._streams
             url = f"{api.base_url}/v{api.api_version}/containers/{container}/logs"
             with api.get(url, stream=True, params={
-                    "stdout": 1, "stderr": 1, "follow": 1}) as response:
+                    "stdout": 1, "stderr": 1, "follow": 1, "timestamps": 1}) as response:
                 if response.status_code == requests.codes.not_found:
                     return
                 response.raise_for_status()
-                for stream, data in _frames(response.raw):
-                    dropped = min(left[stream], len(data))
-                    left[stream] -= dropped
-                    if data[dropped:]:
-                        yield stream, data[dropped:]
+                for piece in unframed_log(_body(response)):
+                    dropped = min(left[piece.stream], len(piece.data))
+                    left[piece.stream] -= dropped
+                    if piece.data[dropped:]:
+                        yield piece._replace(data=piece.data[dropped:])
 
 
 def _auth(login: Login | None) -> dict[str, str]:
@@ -416,16 +413,7 @@ def _device_requests(gpus: tuple[str, ...]) -> list[types.DeviceRequest] | None:
     return [types.DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])]
 
 
-def _frames(raw: Any) -> Iterator[tuple[str, bytes]]:
-    """Docker's multiplexed stream: 8 bytes of header (stream, length), then the data."""
-    while header := _exactly(raw, 8):
-        number, length = struct.unpack(">BxxxL", header)
-        yield STREAM_NAMES[number], _exactly(raw, length)
-
-
-def _exactly(raw: Any, count: int) -> bytes:
-    parts = []
-    while count and (part := raw.read(count)):
-        parts.append(part)
-        count -= len(part)
-    return b"" if count else b"".join(parts)
+def _body(response: requests.Response) -> Iterator[bytes]:
+    """A body as it comes; the libraries below would take it apart chunk by chunk, slowly."""
+    connection = response.raw._fp.fp
+    return unchunked(iter(lambda: connection.read1(READ_BYTES), b""))

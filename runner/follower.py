@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 
-from runner.artifacts import LogQuota, TaskLog
 from runner.docker_driver import Container, DockerDriver
+from runner.docker_frames import Piece
 from runner.engine import Exit, Listener, Slot
 from runner.errors import EngineError
 from runner.metrics import Sampler, Watched
+from runner.task_log import LogQuota, TaskLog
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class Follower:
     _let_go: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def begin(self, stream: Iterator[tuple[str, bytes]] | None) -> None:
+    def begin(self, stream: Iterator[Piece] | None) -> None:
         """Follow; `stream` is the attached output, None where Docker's own log is to be read."""
         self.sampler.watch(self.metrics_path, self.watched)
         threading.Thread(target=self._run, args=(stream,), name=self.name, daemon=True).start()
@@ -72,7 +73,7 @@ class Follower:
                 if self._let_go.wait(ENGINE_RETRY_S):
                     return
 
-    def _run(self, stream: Iterator[tuple[str, bytes]] | None) -> None:
+    def _run(self, stream: Iterator[Piece] | None) -> None:
         try:
             how = self._follow(stream)
         except Exception as error:
@@ -89,7 +90,7 @@ class Follower:
         finally:
             self.sampler.forget(self.metrics_path)
 
-    def _follow(self, stream: Iterator[tuple[str, bytes]] | None) -> Exit | None:
+    def _follow(self, stream: Iterator[Piece] | None) -> Exit | None:
         """None where it was let go before the container had ended."""
         task_log, how = TaskLog(self.log_path, self.quota), None
         try:
@@ -98,7 +99,7 @@ class Follower:
             task_log.close(is_complete=how is not None)
         return how
 
-    def _keep_output(self, task_log: TaskLog, stream: Iterator[tuple[str, bytes]] | None,
+    def _keep_output(self, task_log: TaskLog, stream: Iterator[Piece] | None,
                      ) -> Exit | None:
         """Append to the log until the container has ended.
 
@@ -109,8 +110,8 @@ class Follower:
         while not self._let_go.is_set():
             is_new = False
             try:
-                for name, data in stream or driver.log(self.name, task_log.resume_at()):
-                    task_log.append(name, data)
+                for piece in stream or driver.log(self.name, task_log.resume_at()):
+                    task_log.append(*piece)
                     self.listener.log_grew()
                     is_new = True
                     if self._let_go.is_set():

@@ -8,10 +8,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import Collection, Iterable, Iterator, Mapping
 
-from runner.artifacts import JobFolders, LogQuota, remove_tree
+from runner.artifacts import JobFolders, remove_tree
 from runner.config import Settings
 from runner.devices import ForeignGpus, Machine, gpu_driver, gpu_usage
 from runner.docker_driver import Bind, Container, DockerDriver
+from runner.docker_frames import Piece
 from runner.engine import CREATED, ENDED, RUNNING, Gang, GangKey, Listener, Slot
 from runner.errors import EngineError
 from runner.follower import Follower
@@ -27,6 +28,7 @@ from runner.launch import (
 from runner.metrics import Sampler, Watched
 from runner.ports import Ports
 from runner.staging import Owner, Stager
+from runner.task_log import LogQuota
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ class NodeAgent:
 
     def start(self, gang: Gang, slot: Slot, made: Container, listener: Listener) -> None:
         """Start what `create` gave, unless it was started before, and follow it."""
-        stream: Iterator[tuple[str, bytes]] | None = None
+        stream: Iterator[Piece] | None = None
         if made.status == "created":
             stream = self.driver.attach(made.id)
             with self._starts:
@@ -129,7 +131,7 @@ class NodeAgent:
         return found
 
     def _follow(self, gang: Gang, slot: Slot, container: str,
-                stream: Iterator[tuple[str, bytes]] | None, listener: Listener) -> None:
+                stream: Iterator[Piece] | None, listener: Listener) -> None:
         listener.started(slot, container)
         where, place = (*gang.key, *slot), gang.placement.task(*slot)
         with self._lock:

@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 from runner import outcome
 from runner import spec as states
-from runner.artifacts import JobFolders, LogRecord, read_log
+from runner.artifacts import JobFolders
 from runner.attempt import Attempt, Workshop
 from runner.config import Settings
 from runner.devices import Machine
@@ -25,6 +25,7 @@ from runner.images import Cancelled, Images, Want
 from runner.job_store import Job, JobStore
 from runner.local_engine import LocalEngine
 from runner.logins import Logins
+from runner.logs import Logs
 from runner.node_agent import NodeAgent
 from runner.outcome import Decision
 from runner.quotas import RulesFile
@@ -62,12 +63,12 @@ class Worker:
         self.stager, self.machine = stager, machine
         self.folders = JobFolders(settings.home / "jobs")
         self.progress: dict[str, Progress] = {}
-        self._log_grew = threading.Condition()
+        self.logs = Logs(self.folders, store)
         self.engine = LocalEngine(NodeAgent(settings, driver, stager, machine))
         self.queue = Dispatcher(store, self.engine, RulesFile(settings.clusters),
                                 attempts=self._attempts)
         self._workshop = Workshop(settings=settings, store=store, engine=self.engine,
-                                  folders=self.folders, on_log=self._on_log)
+                                  folders=self.folders, on_log=self.logs.grew)
         self._housekeeper = Housekeeper(settings, store, driver, stager)
         self.images = Images(driver, ImageAccess(settings.home / "image-access.json"),
                              make_room=self._housekeeper.tidy)
@@ -90,6 +91,7 @@ class Worker:
         """Let go of everything; containers run on and are adopted at the next start."""
         self._is_closed.set()
         self._wake.set()
+        self.logs.close()
         self.engine.close()
         self._housekeeper.close()
         self._preparers.shutdown(wait=False, cancel_futures=True)
@@ -133,19 +135,6 @@ class Worker:
     def resume(self) -> None:
         self.queue.pause(None)
         self._wake.set()
-
-    def read_log(self, job_id: str, attempt: int, role: str, index: int, offset: int,
-                 limit: int, wait_s: float) -> tuple[list[LogRecord], int, bool]:
-        """`artifacts.read_log`, waiting up to `wait_s` seconds for something new."""
-        path = self.folders.log(job_id, attempt, role, index)
-        deadline = time.monotonic() + wait_s
-        with self._log_grew:
-            while True:
-                records, following, is_complete = read_log(path, offset, limit)
-                left = deadline - time.monotonic()
-                if records or is_complete or left <= 0 or self._is_closed.is_set():
-                    return records, following, is_complete
-                self._log_grew.wait(left)
 
     # -- the loop -----------------------------------------------------------------------------
 
@@ -347,10 +336,6 @@ class Worker:
     def _attempts(self) -> list[Attempt]:
         with self._lock:
             return list(self._running.values())
-
-    def _on_log(self) -> None:
-        with self._log_grew:
-            self._log_grew.notify_all()
 
 
 def _is_passing(error: Exception) -> bool:
