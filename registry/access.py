@@ -119,6 +119,8 @@ class AccessTask:
             is_answered = self._ask_for(asker, api, [
                 row for row in known if row.repo_id not in listed and not row.is_known(began)],
                 stop)
+            if is_answered and not api.asks_sso:
+                self._accounts.let_in(user_id)
         if is_answered:
             del self._not_before[user_id]
 

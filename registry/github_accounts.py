@@ -29,7 +29,9 @@ _TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,255}")
 class GitHubAccount:
     """What is known of a user's token without its text.
 
-    `problem` None: it works, as far as is known. `scopes` None: not a classic token.
+    `problem` None: it works, as far as is known. `scopes` None: not a classic token. `asks_sso`:
+    an organization wanted the token authorized within the last hour, at `sso_url` where GitHub
+    said where, for as long as that address is good.
     """
 
     login: str
@@ -42,6 +44,8 @@ class GitHubAccount:
     last_used_at: datetime | None
     problem: Code | None
     limited_until: datetime | None
+    asks_sso: bool = False
+    sso_url: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +127,13 @@ class GitHubAccounts:
                ) -> Iterator[GitHubApi]:
         """GitHub as this user sees it, with everything noted that the answers tell of the token.
 
-        Raises GitHubError: NO_TOKEN where none works, LATER where the hour's share of background
-        requests is used up, and whatever the block meets.
+        Raises GitHubError: NO_TOKEN, TOKEN_DEAD or KEY_LOST where none works, LATER where the
+        hour's share of background requests is used up, and whatever the block meets.
         """
         held = self._held(user_id)
         if held is None:
-            raise made(Code.NO_TOKEN, self._settings.github_url)
+            account = self.of(user_id)
+            raise made(account and account.problem or Code.NO_TOKEN, self._settings.github_url)
         if is_background and not self.may_ask(user_id):
             raise made(Code.LATER, self._settings.github_url, self._now() + HOUR / 12)
         with GitHubApi(self._settings, held.token, is_hurried=is_hurried, now=self._now) as api:
@@ -136,7 +141,14 @@ class GitHubAccounts:
                 yield api
             finally:  # also where the block took a refusal by itself
                 self._note(user_id, held, api.met)
+                if api.asks_sso:
+                    self._update(user_id, github_tokens.c.verified_at == held.verified_at,
+                                 sso_url=api.sso_url, sso_at=self._now())
                 self.asked(user_id, api, is_background=is_background)
+
+    def let_in(self, user_id: int) -> None:
+        """No organization asks for single sign-on any more."""
+        self._update(user_id, github_tokens.c.sso_at.is_not(None), sso_url=None, sso_at=None)
 
     # --- how much may be asked ------------------------------------------------------------------
 
@@ -231,7 +243,7 @@ class GitHubAccounts:
             "scopes": None if identity.scopes is None else list(identity.scopes),
             "last_four": token.reveal()[-4:], "expires_at": identity.expires_at,
             "verified_at": now, "last_used_at": now, "problem": None, "access_wanted_at": now,
-            "access_checked_at": None, "limited_until": None}
+            "access_checked_at": None, "limited_until": None, "sso_url": None, "sso_at": None}
         with self._engine.begin() as connection:
             connection.execute(repo_access.delete().where(repo_access.c.user_id == user_id))
             changed = connection.execute(github_tokens.update().where(
@@ -274,12 +286,14 @@ def _wrong(message: str) -> InvalidInputError:
 
 def _account(row: Any, now: datetime) -> GitHubAccount:
     is_over = row.expires_at is not None and row.expires_at <= now
+    asks_sso = row.sso_at is not None and row.sso_at > now - HOUR
     return GitHubAccount(
         login=row.login, github_id=row.github_id, kind=row.kind,
         scopes=None if row.scopes is None else tuple(row.scopes), last_four=row.last_four,
         expires_at=row.expires_at, verified_at=row.verified_at, last_used_at=row.last_used_at,
         problem=Code(row.problem) if row.problem else Code.TOKEN_DEAD if is_over else None,
-        limited_until=row.limited_until)
+        limited_until=row.limited_until, asks_sso=asks_sso,
+        sso_url=row.sso_url if asks_sso else None)
 
 
 def _sealed(row: Any) -> Sealed:

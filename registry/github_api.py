@@ -16,7 +16,16 @@ from github import Auth, Github, GithubException
 from registry import github_records as records
 from registry.config import Secret, Settings
 from registry.errors import InvalidInputError, RegistryError
-from registry.github_errors import Action, Code, GitHubError, Refusal, error_of, made
+from registry.github_errors import (
+    SSO,
+    Action,
+    Code,
+    GitHubError,
+    Refusal,
+    error_of,
+    made,
+    sso_link,
+)
 from registry.github_records import (
     Author,
     Head,
@@ -70,7 +79,8 @@ class GitHubApi:
     `token` None asks as nobody. With `is_hurried` an answer that takes more than 5 s is an error,
     as on a page that somebody waits for. Every method raises GitHubError, and nothing else, for
     what GitHub refuses or does not answer. No method waits for a limit to pass. `met` is the last
-    refusal that is about the token as a whole: TOKEN_DEAD or LATER.
+    refusal that is about the token as a whole: TOKEN_DEAD or LATER. `asks_sso`: an organization
+    wants the token authorized, at `sso_url` where GitHub said it.
     """
 
     def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
@@ -78,6 +88,8 @@ class GitHubApi:
         check_python()
         logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
         self.met: GitHubError | None = None
+        self.asks_sso = False
+        self.sso_url: str | None = None
         self._url, self._token, self._now = settings.github_url, token, now or _utc_now
         self._github = Github(
             auth=Auth.Token(token.reveal()) if token else None, base_url=settings.github_api_url,
@@ -332,6 +344,8 @@ class GitHubApi:
         except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
         answer = _Answer(status=status, headers=headers, body=_json(text))
+        if SSO in headers:
+            self.asks_sso, self.sso_url = True, sso_link(headers, self._url) or self.sso_url
         if status >= 400:
             refused = error_of(Refusal(status=status, headers=headers, body=answer.body,
                                        action=action, url=self._url, now=self._now()), self._hide)

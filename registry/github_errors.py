@@ -11,6 +11,7 @@ from registry.errors import RegistryError
 
 MAX_WAIT = timedelta(hours=1)  # GitHub counts by the hour, so no limit lasts longer
 SECONDARY_WAIT = timedelta(minutes=1)
+SSO = "x-github-sso"
 PUBLISHING_SCOPES = frozenset({"repo", "public_repo"})
 
 
@@ -171,7 +172,7 @@ def error_of(refusal: Refusal, hide: Any = str) -> GitHubError:
     """The refusal as an error; `hide` takes secrets out of GitHub's words."""
     code = code_of(refusal)
     detail = hide(refusal.words)[:1000]
-    link = sso_link(refusal.headers) if code is Code.SSO_REQUIRED else None
+    link = sso_link(refusal.headers, refusal.url) if code is Code.SSO_REQUIRED else None
     retry_at = retry_at_of(refusal) if code in (Code.LATER, Code.UNKNOWN) else None
     return made(code, refusal.url, retry_at, detail=detail, link=link)
 
@@ -227,10 +228,13 @@ def scopes_of(headers: Mapping[str, str]) -> frozenset[str] | None:
         filter(None, (scope.strip() for scope in text.split(","))))
 
 
-def sso_link(headers: Mapping[str, str]) -> str | None:
-    """Where the user authorizes the token for the organization; good for an hour."""
-    found = re.search(r"url=(https://[^\s;,]+)", headers.get("x-github-sso", ""))
-    return found[1] if found else None
+def sso_link(headers: Mapping[str, str], url: str) -> str | None:
+    """Where the user authorizes the token for the organization; good for an hour.
+
+    None where it would lead elsewhere than to the GitHub server at `url`.
+    """
+    found = re.search(r"url=([^\s;,]+)", headers.get(SSO, ""))
+    return found[1] if found and found[1].startswith(f"{url}/") else None
 
 
 def _unauthorized(_: Refusal) -> Code:
@@ -250,7 +254,7 @@ _FORBIDDEN: Sequence[tuple[str, Code]] = (
 
 
 def _forbidden(refusal: Refusal) -> Code:
-    if "x-github-sso" in refusal.headers:
+    if SSO in refusal.headers:
         return Code.SSO_REQUIRED
     for pattern, code in _FORBIDDEN:
         if refusal.says(pattern):

@@ -121,7 +121,8 @@ ADVICE = {
 WAITING = frozenset(code for code, advice in ADVICE.items() if advice.goes_on)
 OTHER = ADVICE["REFUSED"]
 AGREEMENTS = ("dco", "cla", "signed-off")  # in the names of checks that ask for one
-OF_TOKEN = frozenset({"NO_TOKEN", "TOKEN_DEAD", "KEY_LOST", "SCOPE_MISSING", "FG_NO_FORK"})
+OF_TOKEN = frozenset({"NO_TOKEN", "TOKEN_DEAD", "KEY_LOST", "SCOPE_MISSING", "FG_NO_FORK",
+                      "SSO_REQUIRED", "ORG_POLICY"})
 
 
 def problem_of(pull: PullInfo) -> str | None:

@@ -55,14 +55,15 @@ def _show(terminal: Terminal, found: dict[str, Any]) -> None:
         terminal.json(found)
         return
     if not found["is_connected"]:
-        terminal.say(f"{found['server']} is not connected. Run `paishare github connect`.")
+        terminal.say(f"{found['host']} is not connected. Run `paishare github connect`.")
         return
     scopes = "as chosen on GitHub" if found["scopes"] is None else ", ".join(found["scopes"])
     for name, value in (
-            ("account", f"{found['login']} on {found['server']}"),
+            ("account", f"{found['login']} on {found['host']}"),
             ("token", f"{found['kind']}, ends in {found['last_four']}"),
-            ("scopes", scopes or "none"), ("ends", local_time(found["expires_at"]) or "never"),
+            ("scopes", scopes or "none"), ("ends", found["ends"]),
             ("last used", local_time(found["last_used_at"]))):
         terminal.result(f"{name}: {value}")
-    for text in filter(None, [found["message"], *found["limitations"]]):
+    for text in filter(None, [found["message"], found["sso"], found["sso_url"],
+                              *found["limitations"]]):
         terminal.say(text, "yellow")

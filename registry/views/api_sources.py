@@ -131,9 +131,9 @@ def _file_json(file: FileProblem) -> dict[str, Any]:
 @api.route("GET", "/health", access=Access.PUBLIC, result=Health)
 def show_health() -> dict[str, Any]:
     """Which parts of the server answer."""
-    is_up = services().runner.is_up()
-    return {"status": "ok" if is_up else "degraded", "web": True, "runner": is_up,
-            "github": services().is_github_up(), "sync": {"last": iso(last_sync())}}
+    is_up, is_github_up = services().runner.is_up(), services().is_github_up()
+    return {"status": "ok" if is_up and is_github_up else "degraded", "web": True,
+            "runner": is_up, "github": is_github_up, "sync": {"last": iso(last_sync())}}
 
 
 @api.route("GET", "/machine", result=Machine, errors=(503,))

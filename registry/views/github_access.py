@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 from registry.accounts import User
 from registry.github_accounts import GitHubAccount
-from registry.github_errors import SENTENCES
+from registry.github_errors import SENTENCES, Code
 from registry.github_records import CLASSIC, FINE_GRAINED, OTHER
 from registry.views.auth import is_refused, limiter
 from registry.views.services import services
@@ -25,9 +25,10 @@ def section(user: User) -> dict[str, Any]:
     """What the section of the page Settings shows."""
     account, url, now = services().github.of(user.id), services().github.url, _now()
     return {
-        "account": account, "url": url, "host": urlsplit(url).hostname, "links": links(url),
+        "account": account, "url": url, "host": urlsplit(url).netloc, "links": links(url),
         "kind": KINDS[account.kind] if account else None,
         "problem": problem_text(account), "limitations": limitations(account),
+        "ends": ends_text(account), "sso": sso_text(account),
         "ends_soon": account is not None and account.problem is None
         and account.expires_at is not None and account.expires_at - now < ENDS_SOON,
         "waits_until": account.limited_until if account and account.problem is None
@@ -39,7 +40,10 @@ def as_json(user: User) -> dict[str, Any]:
     account = services().github.of(user.id)
     found: dict[str, Any] = {
         "is_connected": account is not None, "server": services().github.url,
-        "message": problem_text(account), "limitations": limitations(account)}
+        "host": urlsplit(services().github.url).netloc,
+        "message": problem_text(account), "limitations": limitations(account),
+        "ends": ends_text(account), "sso": sso_text(account),
+        "sso_url": account.sso_url if account else None}
     for name in ("login", "kind", "last_four", "problem"):
         found[name] = getattr(account, name, None)
     for name in ("expires_at", "verified_at", "last_used_at"):
@@ -65,6 +69,29 @@ def problem_text(account: GitHubAccount | None) -> str | None:
     if account is None or account.problem is None:
         return None
     return SENTENCES[account.problem]
+
+
+def ends_text(account: GitHubAccount | None) -> str | None:
+    """When the token ends, or that it does not work any more."""
+    if account is None:
+        return None
+    at = account.expires_at
+    if account.problem is Code.TOKEN_DEAD:
+        is_over = at is not None and at <= _now()
+        return f"over since {at:%Y-%m-%d %H:%M} UTC" if at and is_over else \
+            "now: GitHub does not accept it any more"
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never, unless it is revoked"
+
+
+def sso_text(account: GitHubAccount | None) -> str | None:
+    """What to do where an organization asks for single sign-on; None: none does."""
+    if account is None or account.problem or not account.asks_sso:
+        return None
+    where = "with the link here, which is good for an hour" if account.sso_url else \
+        f"on {services().github.url}/settings/tokens, under Configure SSO"
+    return ("An organization asks for single sign-on before this token may see anything of its. "
+            f"Authorize the token for it {where}; then what is its is seen here within ten "
+            "minutes, and what waits for it goes on when you press Try again.")
 
 
 def limitations(account: GitHubAccount | None) -> list[str]:

@@ -1,14 +1,17 @@
 """The page Settings: one's password, API tokens and access to GitHub."""
 from __future__ import annotations
 
+import contextlib
+
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from registry.accounts import MIN_PASSWORD
+from registry.accounts import MIN_PASSWORD, User
 from registry.config import Secret
-from registry.errors import InvalidInputError
+from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.github_errors import GitHubError
 from registry.views import auth, github_access
+from registry.views.publications import looked_again
 from registry.views.services import services
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
@@ -60,7 +63,7 @@ def connect_github() -> ResponseReturnValue:
     except (InvalidInputError, GitHubError) as error:
         return _page(wrong={"github": error.message}), error.status
     flash(f"GitHub is connected as {account.login}.")
-    return redirect(url_for("settings.index", _anchor="github"), 303)
+    return redirect(_back(user), 303)
 
 
 @blueprint.post("/github/disconnect")
@@ -71,8 +74,29 @@ def disconnect_github() -> ResponseReturnValue:
     return redirect(url_for("settings.index", _anchor="github"), 303)
 
 
+def _publication(user: User) -> int | None:
+    """The number of the publication that its author came from, for want of a token."""
+    number = request.values.get("publication", type=int)
+    if number is None or not 0 < number < 1 << 31:
+        return None
+    with contextlib.suppress(NotFoundError):
+        return services().publications.get(user.id, number).id
+    return None
+
+
+def _back(user: User) -> str:
+    """The page of that publication, which goes on now; else this one."""
+    number = _publication(user)
+    if number is None:
+        return url_for("settings.index", _anchor="github")
+    with contextlib.suppress(ConflictError):  # it goes on by itself
+        looked_again(services().publications.get(user.id, number))
+    return url_for("publish.show", number=number)
+
+
 def _page(*, wrong: dict[str, str] | None = None, token: str | None = None) -> str:
     return render_template("settings/index.html", wrong=wrong or {}, token=token,
-                           github=github_access.section(auth.required_user()),
+                           github=github_access.section(auth.required_user())
+                           | {"publication": _publication(auth.required_user())},
                            tokens=services().accounts.tokens(auth.required_user()),
                            min_password=MIN_PASSWORD)

@@ -1,8 +1,11 @@
 """The HTTP API as a program uses it; each answer is held against the OpenAPI document."""
 import re
+import threading
 
 import pytest
 
+from registry import lock
+from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.views.api_docs import APIS
 from registry.views.api_openapi import Access
 from tests.fakes.web_home import HELLO, PASSWORD, POINTS
@@ -327,7 +330,14 @@ def test_only_an_admin_pauses_the_queue_and_everybody_sees_it(web, ann):
 
 
 def test_health_and_machine_tell_what_there_is(web, ann):
-    health = web.program().get("/health").json
-    assert (health["status"], health["web"], health["runner"]) == ("ok", True, True)
+    with lock.alone(web.home / GITHUB_LOCK, threading.Event()):  # as its process holds it
+        health = web.program().get("/health").json
+    assert (health["status"], health["web"], health["runner"], health["github"]) == (
+        "ok", True, True, True)
     assert health["sync"]["last"].endswith("Z")
     assert ann.get("/machine").json["free"]["cpus"] == 6
+
+
+def test_without_the_process_that_speaks_to_github_the_server_is_degraded(web):
+    health = web.program().get("/health").json
+    assert (health["status"], health["runner"], health["github"]) == ("degraded", True, False)

@@ -113,7 +113,7 @@ def test_a_token_whose_time_is_over_is_not_even_tried(github, accounts, user, an
     assert accounts.of(user).problem is Code.TOKEN_DEAD
     with pytest.raises(GitHubError) as refused, accounts.asking(user):
         pass
-    assert refused.value.code is Code.NO_TOKEN and github.world.seen == []
+    assert refused.value.code is Code.TOKEN_DEAD and github.world.seen == []
 
 
 def test_the_death_of_an_old_token_does_not_touch_the_one_that_replaced_it(

@@ -92,13 +92,13 @@ def test_a_fine_grained_token_that_may_not_open_a_pull_request(situation):
     assert situation.refused(situation.open_pull).code is Code.FINISH_ON_GITHUB
 
 
-def test_single_sign_on_comes_with_its_link(situation):
+def test_single_sign_on_comes_with_its_link(situation, github):
     acme = situation.world.add_organisation("acme", {"bob": "write"})
     acme.needs_sso = True
     hidden = situation.world.create(acme, "hidden", {"a": "a"}, is_private=True)
     situation.token = situation.world.classic_token(situation.bob, "repo")
     error = situation.refused(lambda api: api.repository(hidden.id))
-    assert error.code is Code.SSO_REQUIRED and error.link.startswith("https://")
+    assert error.code is Code.SSO_REQUIRED and error.link.startswith(f"{github.url}/orgs/acme/sso")
     assert error.link in error.message
 
 

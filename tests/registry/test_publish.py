@@ -282,7 +282,7 @@ def test_single_sign_on_is_asked_for_with_its_link(desk):
     acme = organisation(desk, needs_sso=True)
     token = desk.connect()
     stopped = stops(desk, "SSO_REQUIRED", repository="acme/parts")
-    assert "https://" in stopped.detail
+    assert f"{desk.github.url}/orgs/acme/sso?" in stopped.detail
     acme.sso_tokens.add(token.value)
     assert goes_on(desk, stopped).state == OPEN
 

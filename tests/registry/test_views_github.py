@@ -1,8 +1,11 @@
 """GitHub access on the page Settings, in the API and as OpenPAI's clients set it."""
+import threading
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from registry.access import AccessTask
+from registry.sources import NewRepository
 from tests.fakes.web_home import WebHome
 
 
@@ -69,6 +72,67 @@ def test_a_token_that_is_over_is_not_said_to_wait_for_github(github, web, ann, o
     assert "GitHub access does not work" in page and "asked to wait" not in page
 
 
+def test_a_dead_token_is_not_said_to_end_never(github, web, ann, octo):
+    connect(ann, github.world.classic_token(octo, "repo"))
+    program = web.program("ann")
+    assert "never, unless it is revoked" in ann.get("/settings").text
+    accounts, user = web.services.github, web.services.accounts.user_named("ann")
+    accounts.mark_dead(user.id)
+    assert "never, unless" not in ann.get("/settings").text
+    told = program.get("/user/github").get_json()["ends"]
+    assert told == "now: GitHub does not accept it any more" and told in ann.get("/settings").text
+    accounts._update(user.id, expires_at=datetime(2026, 1, 2, 3, 4))
+    assert program.get("/user/github").get_json()["ends"] == "over since 2026-01-02 03:04 UTC"
+
+
+def test_single_sign_on_that_is_asked_for_is_shown_with_githubs_link(github, web, ann, octo):
+    acme = github.world.add_organisation("acme", {"octo-ann": "write"})
+    acme.needs_sso = True
+    secret = github.world.create(acme, "secret", {"a": "a"}, is_private=True)
+    token = github.world.classic_token(octo, "repo")
+    connect(ann, token)
+    assert "single sign-on before" not in ann.get("/settings").text
+    answer = ann.post("/sources", location="acme/secret", use_my_token="1")
+    assert answer.status_code == 403
+    page = ann.get("/settings").text
+    assert "An organization asks for single sign-on before this token" in page
+    assert f'href="{github.url}/orgs/acme/sso?authorization_request=A5SH"' in page
+    told = web.program("ann").get("/user/github").get_json()
+    assert told["sso_url"].startswith(f"{github.url}/orgs/acme/sso") and told["sso"] in page
+    assert web.program("bob").get("/user/github").get_json()["sso"] is None
+    acme.sso_tokens.add(token.value)
+    web.services.sources.add_repository(
+        NewRepository(repo_id=secret.id, full_name="acme/secret", is_private=True), name=None,
+        owner_id=2, sponsor_id=2)
+    task = AccessTask(web.engine, web.services.github)
+    task.step(2, threading.Event())
+    assert web.program("ann").get("/user/github").get_json()["sso"] is None
+    assert ann.get("/sources/acme/secret").status_code == 200
+
+
+def test_of_a_list_that_leaves_out_organizations_it_is_said_where_to_authorize(
+        github, web, ann, octo):
+    acme = github.world.add_organisation("acme", {"octo-ann": "write"})
+    acme.needs_sso = True
+    github.world.create(acme, "secret", {"a": "a"}, is_private=True)
+    connect(ann, github.world.classic_token(octo, "repo"))
+    AccessTask(web.engine, web.services.github).step(2, threading.Event())
+    told = web.program("ann").get("/user/github").get_json()
+    assert f"on {github.url}/settings/tokens, under Configure SSO" in told["sso"]
+    assert told["sso_url"] is None
+
+
+@pytest.mark.parametrize("link", ["https://evil.example/orgs/acme/sso", "{}.evil.example/sso",
+                                  "javascript:alert(1)", "http://github.com/sso"])
+def test_a_link_that_leads_elsewhere_is_not_kept(github, web, ann, octo, link):
+    connect(ann, github.world.classic_token(octo, "repo"))
+    github.world.fault("GET", "/repos/o/r$", 403, "SSO", X_GitHub_SSO="required; url="
+                       + link.format(github.url))
+    assert ann.post("/sources", location="o/r").status_code == 403
+    told = web.program("ann").get("/user/github").get_json()
+    assert told["sso"] and told["sso_url"] is None
+
+
 def test_a_token_is_disconnected(github, web, ann, octo):
     connect(ann, github.world.classic_token(octo, "repo"))
     assert ann.post("/settings/github/disconnect").status_code == 303
@@ -116,11 +180,11 @@ def test_a_client_of_openpai_sets_and_clears_the_token(github, web, octo, prefix
 @pytest.mark.parametrize("status, headers, found, text", [
     (429, {"Retry_After": "120"}, 503, "Paste it again then"),
     (500, {}, 503, "GitHub asks to wait"), (0, {}, 503, "cannot be reached"),
-    (403, {"X_GitHub_SSO": "required; url=https://github.com/orgs/acme/sso?x=1"}, 403,
-     "https://github.com/orgs/acme/sso")])
+    (403, {"X_GitHub_SSO": "required; url={}/orgs/acme/sso?x=1"}, 403, "{}/orgs/acme/sso")])
 def test_a_token_that_cannot_be_checked_says_why_and_is_not_kept(
         github, web, ann, octo, status, headers, found, text):
-    token = github.world.classic_token(octo, "repo")
+    token, text = github.world.classic_token(octo, "repo"), text.format(github.url)
+    headers = {name: value.format(github.url) for name, value in headers.items()}
     github.world.fault("GET", "/user$", status, "No", times=9, **headers)
     answer = connect(ann, token)
     assert answer.status_code == found and text in answer.text and token.value not in answer.text

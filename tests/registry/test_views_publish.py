@@ -137,10 +137,48 @@ def test_a_draft_is_kept_until_github_is_connected(web):
     browser = web.browser("bob")
     page, address = preview(browser)
     assert "GitHub is not connected" in page.text and "Create pull request" not in page.text
-    assert 'href="/settings#github"' in page.text and page.text.count(f"{address}/edit") == 1
+    number = address.rpartition("/")[2]
+    settings = f"/settings?publication={number}#github"
+    assert f'href="{settings}"' in page.text and page.text.count(f"{address}/edit") == 1
     web.connect()
     browser.post(f"{address}/retry")
     assert "Create pull request" in browser.get(address).text
+
+
+def test_from_the_settings_the_way_leads_back_to_what_waits_for_a_token(web):
+    browser = web.browser("bob")
+    _, address = preview(browser)
+    number = address.rpartition("/")[2]
+    page = browser.get(f"/settings?publication={number}").text
+    assert hidden(browser.get(f"/settings?publication={number}"), "publication") == number
+    assert f'<a href="{address}">your publication</a>' in page
+    wrong = browser.post("/settings/github", token="nonsense", publication=number)
+    assert wrong.status_code == 400 and hidden(wrong, "publication") == number
+    token = web.world.classic_token(web.bob, "public_repo").value
+    answer = browser.post("/settings/github", token=token, publication=number)
+    assert (answer.status_code, answer.location) == (303, address)
+    assert "Create pull request" in browser.get(address).text
+
+
+@pytest.mark.parametrize("number", ["99", "-1", "x", "99999999999999999999", "//evil.example"])
+def test_only_ones_own_publication_is_a_way_back(web, number):
+    browser = web.browser("bob")
+    assert "your publication" not in browser.get(f"/settings?publication={number}").text
+    answer = browser.post("/settings/github", publication=number,
+                          token=web.world.classic_token(web.bob, "repo").value)
+    assert (answer.status_code, answer.location) == (303, "/settings#github")
+
+
+def test_what_stopped_on_its_way_goes_on_after_connecting(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    web.services.github.mark_dead(web.user.id)
+    web.work()
+    assert "does not accept your token any more" in bob.get(address).text
+    number = address.rpartition("/")[2]
+    bob.post("/settings/github", publication=number,
+             token=web.world.classic_token(web.bob, "public_repo").value)
+    assert "This goes on by itself" in bob.get(address).text
 
 
 def test_what_changed_since_it_was_seen_is_not_published(web, bob):

@@ -38,12 +38,17 @@ class GitHubToken(Given):
 class GitHubAccess(Answer):
     is_connected: bool
     server: str = Field(description="The address of the GitHub server.")
+    host: str = Field(description="What that server is called.")
     login: str | None
     kind: Literal["classic", "fine-grained", "other"] | None
     scopes: list[str] | None = Field(description="Of a classic token; null: it has none to tell "
                                      "of.")
     last_four: str | None = Field(description="The token's last characters, to tell it by.")
     expires_at: datetime | None
+    ends: str | None = Field(description="The same in words, or that it is over.")
+    sso: str | None = Field(description="What to do where an organization asks for single "
+                                        "sign-on; null: none does.")
+    sso_url: str | None = Field(description="Where the token is authorized for it.")
     verified_at: datetime | None
     last_used_at: datetime | None
     problem: str | None = Field(description="A code; null: it works, as far as is known.")

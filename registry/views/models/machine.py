@@ -14,10 +14,10 @@ class LastSync(Answer):
 
 
 class Health(Answer):
-    status: Literal["ok", "degraded"]
+    status: Literal["ok", "degraded"] = Field(description="`degraded`: one of them is down.")
     web: bool
     runner: bool
-    github: bool
+    github: bool = Field(description="The process that speaks to GitHub for users runs.")
     sync: LastSync
 
 

@@ -1,7 +1,7 @@
 """Finds the repository of a request, or refuses as GitHub does: hidden, blocked, policy, right."""
 from __future__ import annotations
 
-from flask import g
+from flask import g, request
 
 from tests.fakes.github.answers import ApiError, require_login
 from tests.fakes.github.records import Organisation, Repository, Token
@@ -64,7 +64,7 @@ def is_sso_missing(owner: Organisation, token: Token) -> bool:
 
 
 def sso_url(owner: Organisation) -> str:
-    return f"https://github.com/orgs/{owner.login}/sso?authorization_request=A5SH"
+    return f"{request.host_url}orgs/{owner.login}/sso?authorization_request=A5SH"
 
 
 def _unreadable(world: World, found: Repository | None, permission: str) -> ApiError:

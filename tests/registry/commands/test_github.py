@@ -9,7 +9,8 @@ from tests.fakes.scripted_server import Answer
 from tests.fakes.web_home import WebHome
 
 CONNECTED = {
-    "is_connected": True, "server": "https://github.com", "login": "octo", "kind": "classic",
+    "is_connected": True, "server": "https://github.com", "host": "github.com",
+    "ends": "never, unless it is revoked", "sso": None, "sso_url": None, "login": "octo", "kind": "classic",
     "scopes": ["repo"], "last_four": "wxyz", "expires_at": None, "verified_at": None,
     "last_used_at": None, "problem": None, "message": None, "limitations": []}
 
@@ -17,7 +18,8 @@ CONNECTED = {
 def test_a_token_is_read_from_standard_input_and_not_shown(run, server):
     server.answers["PUT /user/github"] = server.answers["GET /user/github"] = [Answer(CONNECTED)]
     code, out, err = run("github", "connect", "--token-stdin")
-    assert code == 0 and "account: octo on https://github.com" in out
+    assert code == 0 and "account: octo on github.com" in out
+    assert "ends: never, unless it is revoked" in out
     assert server.requests[0].body == {"token": "secret word"} and "secret" not in out + err
 
 
