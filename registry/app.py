@@ -16,6 +16,7 @@ from registry.deliveries import Deliveries
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
+from registry.image_logins import ImageLogins
 from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
@@ -107,6 +108,7 @@ def services_of(found: Settings) -> Services:
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
         deliveries=Deliveries(engine, found.secret_key), github=github,
+        image_logins=ImageLogins(engine, found),
         repositories=Repositories(found, github, Access(engine)),
         search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,

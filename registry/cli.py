@@ -77,6 +77,8 @@ WORDS = {
     "passwd": Word(module="password", group="Account", help="Change a password."),
     "github": Word(module="github", group="Account",
                    help="Your access to GitHub: private repositories, and pull requests."),
+    "registry": Word(module="registries", group="Account",
+                     help="Your logins to image registries, for jobs whose images are private."),
     "serve": Word(module="server", group="Server", help="Serve registry, sync and runner."),
     "export": Word(module="dump", group="Server",
                    help="Write the whole catalog into one signed file."),

@@ -6,7 +6,7 @@ import socket
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from math import ceil
-from typing import Any, Iterator, Mapping, NoReturn
+from typing import Any, Iterable, Iterator, Mapping, NoReturn
 from urllib.parse import quote, urlencode, urlsplit
 
 from registry.config import Secret
@@ -16,7 +16,7 @@ from registry.errors import (
     Problem,
     RunnerUnavailableError,
 )
-from runner.spec import JobSpec
+from runner.spec import JobSpec, Login
 
 TIMEOUT_S = 10.0
 SEARCH_S = 30.0  # a log of a gigabyte is read from its beginning
@@ -87,10 +87,12 @@ class RunnerClient:
         """Whether the job fits `now`, `later` or `never`, and the reason."""
         return self._json("POST", ("explain",), body={"spec": spec.as_json()})
 
-    def submit(self, spec: JobSpec, key: str | None = None) -> dict[str, Any]:
-        """Hand over a job; the same `key` twice is the same job."""
+    def submit(self, spec: JobSpec, key: str | None = None, logins: Iterable[Login] = ()
+               ) -> dict[str, Any]:
+        """Hand over a job and what its images are pulled with; the same `key` is the same job."""
         headers = {"Idempotency-Key": key} if key else {}
-        return self._json("POST", ("jobs",), body={"spec": spec.as_json()}, headers=headers)
+        return self._json("POST", ("jobs",), headers=headers, body={
+            "spec": spec.as_json(), "logins": [vars(login) for login in logins]})
 
     def jobs(self, *, user: str | None = None, name: str | None = None, state: str | None = None,
              limit: int = 50, before: str | None = None) -> dict[str, Any]:
@@ -122,10 +124,24 @@ class RunnerClient:
             query={"offset": offset, "limit": limit, "wait_s": ceil(wait_s), "stream": stream})
 
     def raw_log(self, id_: str, attempt: int, role: str, index: int, *,
-                stream: str = "") -> Download:
-        """The whole log as text, of both streams or of one."""
+                stream: str = "", has_times: bool = False) -> Download:
+        """The whole log as text, of both streams or of one, with the time before each line."""
         return self._download((*_task(id_, attempt, role, index), "log", "raw"),
-                              {"stream": stream})
+                              {"stream": stream, "times": int(has_times)})
+
+    def merged_log(self, id_: str, *, attempt: int = 0, role: str = "", stream: str = "",
+                   cursor: str = "", limit: int = 1000, wait_s: float = 0) -> dict[str, Any]:
+        """`{"lines", "cursor", "is_complete"}` of all tasks; waits up to `wait_s` for more."""
+        return self._json(
+            "GET", ("jobs", id_, "log"), timeout_s=TIMEOUT_S + wait_s,
+            query={"attempt": attempt, "role": role, "stream": stream, "cursor": cursor,
+                   "limit": limit, "wait_s": ceil(wait_s)})
+
+    def merged_text(self, id_: str, *, attempt: int = 0, role: str = "", stream: str = "",
+                    has_times: bool = False) -> Download:
+        """All lines of all tasks as text, each with its task before it."""
+        return self._download(("jobs", id_, "log", "raw"), {
+            "attempt": attempt, "role": role, "stream": stream, "times": int(has_times)})
 
     def search_log(self, id_: str, attempt: int, role: str, index: int, text: str
                    ) -> dict[str, Any]:

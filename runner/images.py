@@ -114,7 +114,8 @@ class Images:
             while not pull.has_ended.wait(LOOK_S) and pull.error is None:
                 if want.is_cancelled():
                     raise Cancelled
-                want.report(f"Pulling image {image.uri}", *pull.progress.so_far())
+                want.report(f"Pulling image {image.uri}{pull.progress.in_words()}",
+                            *pull.progress.so_far())
                 pull.check_stall(self._clock(), self._stall_s)
         if pull.login != want.login:
             return False

@@ -65,14 +65,26 @@ class PullProgress:
         with self._lock:
             return self._current(), self._total() if self._is_final() else None
 
+    def in_words(self) -> str:
+        """Layers and speed, to follow the name of the image; empty while nothing is known."""
+        with self._lock:
+            done = sum(layer.is_whole for layer in self._layers.values())
+            rate = self._rate()
+            if not self._layers:
+                return ""
+            speed = f", {rate / 1e6:.1f} MB/s" if rate else ""
+            return f": {done} of {len(self._layers)} layers{speed}"
+
     def as_json(self) -> dict[str, Any]:
         """`total` is of the layers that are known; `is_total_final`: all are. `rate`: bytes/s."""
         with self._lock:
-            (first_s, first), (last_s, last) = self._samples[0], self._samples[-1]
-            rate = round((last - first) / (last_s - first_s)) if last_s > first_s else None
             return {"current": self._current(), "total": self._total(),
-                    "is_total_final": self._is_final(), "rate": rate,
+                    "is_total_final": self._is_final(), "rate": self._rate(),
                     "layers": [asdict(layer) for layer in self._layers.values()]}
+
+    def _rate(self) -> int | None:
+        (first_s, first), (last_s, last) = self._samples[0], self._samples[-1]
+        return round((last - first) / (last_s - first_s)) if last_s > first_s else None
 
     def _current(self) -> int:
         return sum(layer.current for layer in self._layers.values())

@@ -12,7 +12,7 @@ from registry.error_text import error_lines
 from registry.errors import InvalidInputError
 from registry.job_stream import JobStream, TaskChoice
 from registry.log_printer import LogPrinter, follow
-from registry.terminal import Terminal, local_time
+from registry.terminal import Terminal, local_time, size
 from runner.spec import JOB_STATES, SUCCEEDED
 
 
@@ -87,6 +87,11 @@ def job(client: ApiClient, terminal: Terminal, id_: str) -> None:
         *_place(found), ("created", local_time(found["created_at"])),
         ("started", local_time(found["started_at"])),
         ("finished", local_time(found["finished_at"]))])
+    for pull in found["pulls"]:
+        terminal.result(f"\n{pull['uri']} is being pulled:")
+        terminal.table(["layer", "state", "here", "of"], [
+            (layer["id"], layer["state"], size(layer["current"]),
+             "" if layer["total"] is None else size(layer["total"])) for layer in pull["layers"]])
     terminal.result("")
     terminal.table(["attempt", "task", "state", "exit", "ip", "ports", "what happened"], [
         (attempt["number"], f"{task['role']}-{task['index']}", task["state"], task["exit_code"],

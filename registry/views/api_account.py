@@ -1,4 +1,4 @@
-"""The HTTP API's routes about who one is: tokens, user, password."""
+"""The HTTP API's routes about who one is: tokens, password, GitHub, image registries."""
 from __future__ import annotations
 
 from typing import Any
@@ -75,3 +75,26 @@ def connect_github(body: models.GitHubToken) -> dict[str, Any]:
 def disconnect_github() -> None:
     """Delete the token here, and with it the sight of private repositories."""
     services().github.disconnect(auth.required_user().id)
+
+
+@api.route("GET", "/user/registries", result=models.ImageLogins)
+def list_registries() -> dict[str, Any]:
+    """The image registries that one has a login to, without the secrets."""
+    found = services().image_logins.of(auth.required_user().id)
+    return {"logins": [vars(login) for login in found]}
+
+
+@api.route("PUT", "/user/registries/<server>", body=models.ImageSecret, result=models.ImageLogin)
+def put_registry(server: str, body: models.ImageSecret) -> dict[str, Any]:
+    """Keep a login to an image registry, in the place of an older one.
+
+    It is kept sealed, and goes along with one's own jobs whose images are of that registry.
+    """
+    user = auth.required_user()
+    return vars(services().image_logins.keep(user.id, server, body.username, Secret(body.secret)))
+
+
+@api.route("DELETE", "/user/registries/<server>", status=204, errors=(404,))
+def remove_registry(server: str) -> None:
+    """Delete a login to an image registry."""
+    services().image_logins.forget(auth.required_user().id, server)

@@ -65,7 +65,7 @@ def shown_jobs(user: User, jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, 
 def without_content(job: Mapping[str, Any]) -> dict[str, Any]:
     """What everybody may know of a job that is not theirs to read."""
     return {**job, "name": HIDDEN_NAME, "reason": "", "spec": {}, "events": [], "attempts": [],
-            "progress": None}
+            "progress": None, "pulls": []}
 
 
 def is_open(user: User, job: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from registry.deliveries import Deliveries
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
+from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.preview import Drafts
 from registry.publications import Publications
@@ -47,6 +48,7 @@ class Services:
     feeds: Feeds
     fingerprints: Fingerprints
     github: GitHubAccounts
+    image_logins: ImageLogins
     marks: Marks
     search: SearchIndex
     shelves: Shelves

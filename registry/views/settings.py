@@ -1,4 +1,4 @@
-"""The page Settings: one's password, API tokens and access to GitHub."""
+"""The page Settings: one's password, API tokens, access to GitHub and to image registries."""
 from __future__ import annotations
 
 import contextlib
@@ -94,8 +94,34 @@ def _back(user: User) -> str:
     return url_for("publish.show", number=number)
 
 
-def _page(*, wrong: dict[str, str] | None = None, token: str | None = None) -> str:
+@blueprint.post("/registries")
+def add_registry() -> ResponseReturnValue:
+    user, form = auth.required_user(), request.form
+    given = {name: form.get(name, "") for name in ("server", "username")}
+    try:
+        login = services().image_logins.keep(user.id, **given, secret=Secret(
+            form.get("secret", "")))
+    except InvalidInputError as error:
+        wrong = {f"registry-{error.problems[0].path}": error.message}
+        return _page(wrong=wrong, login=given), 400
+    flash(f"Your jobs log in to {login.server} as {login.username} from now on.")
+    return redirect(url_for("settings.index", _anchor="registries"), 303)
+
+
+@blueprint.post("/registries/remove")
+def remove_registry() -> ResponseReturnValue:
+    server = request.form.get("server", "")
+    services().image_logins.forget(auth.required_user().id, server)
+    flash(f"The login to {server} is deleted. Jobs that are waiting keep it until their images "
+          "are here.")
+    return redirect(url_for("settings.index", _anchor="registries"), 303)
+
+
+def _page(*, wrong: dict[str, str] | None = None, token: str | None = None,
+          login: dict[str, str] | None = None) -> str:
     return render_template("settings/index.html", wrong=wrong or {}, token=token,
+                           login=login or {},
+                           logins=services().image_logins.of(auth.required_user().id),
                            github=github_access.section(auth.required_user())
                            | {"publication": _publication(auth.required_user())},
                            tokens=services().accounts.tokens(auth.required_user()),

@@ -66,11 +66,13 @@ def in_our_form(text: str) -> tuple[str, tuple[Problem, ...]]:
 def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
     """Hand a job to the runner, and count it; the same key is the same job, counted once.
 
-    Raises RunnerUnavailableError.
+    The user's logins to the registries of its images go with it. Raises RunnerUnavailableError,
+    and InvalidInputError where a login cannot be opened.
     """
     if services().runs.is_private(spec, user_id=user.id):
         spec = replace(spec, origin={**spec.origin, PRIVATE: "yes"})
-    job = services().runner.submit(spec, key)
+    logins = services().image_logins.for_job(spec, user_id=user.id)
+    job = services().runner.submit(spec, key, logins)
     services().runs.note(job["id"], spec, user_id=user.id)
     return job
 

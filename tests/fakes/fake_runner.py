@@ -27,6 +27,7 @@ class FakeRunner:
         self.keys: dict[str, str] = {}
         self.logs: dict[tuple, list[dict]] = {}
         self.files: dict[tuple, bytes] = {}
+        self.logins: dict[str, list[dict]] = {}
         self.receipts: dict[tuple, dict] = {}
         self.samples: dict[tuple, list[dict]] = {}
         self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
@@ -54,7 +55,7 @@ class FakeRunner:
             "id": id_, "name": spec["name"], "user": spec["user"], "virtual_cluster": "default",
             "state": "WAITING", "stage": "queue", "reason": "It waits for its turn.",
             "created_at": NOW, "started_at": None, "finished_at": None, "stop_requested": False,
-            "retries": 0, "spec": spec, "progress": None, "attempts": [],
+            "retries": 0, "spec": spec, "progress": None, "pulls": [], "attempts": [],
             "events": [{"time": NOW, "stage": "setup", "text": "The job has arrived.",
                         "attempt": 0}]}
         if key:
@@ -158,7 +159,9 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", ["explain"]:
                 self._json(runner.fit)
             case "POST", ["jobs"]:
-                self._json(*runner.enqueue(body["spec"], self.headers.get("Idempotency-Key")))
+                job, status = runner.enqueue(body["spec"], self.headers.get("Idempotency-Key"))
+                runner.logins[job["id"]] = body["logins"]
+                self._json(job, status)
             case "GET", ["jobs"]:
                 self._list(runner, query)
             case "GET", ["jobs", id_]:
@@ -195,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
                  and ("state" not in query or job["state"] in query["state"].split(","))
                  and ("before" not in query or job["id"] < query["before"])]
         limit = int(query["limit"])
-        hidden = ("spec", "attempts", "events", "progress")
+        hidden = ("spec", "attempts", "events", "progress", "pulls")
         self._json({"jobs": [{key: value for key, value in job.items() if key not in hidden}
                              for job in found[:limit]],
                     "next": found[limit - 1]["id"] if len(found) > limit else None})

@@ -35,6 +35,23 @@ class GitHubToken(Given):
     token: str = Field(max_length=1000, description="A personal access token; never shown again.")
 
 
+class ImageLogin(Answer):
+    server: str = Field(description="The registry, as names of images begin; docker.io where they "
+                        "begin with none.")
+    username: str
+    created_at: datetime
+    last_used_at: datetime | None = Field(description="When a job last took it along.")
+
+
+class ImageLogins(Answer):
+    logins: list[ImageLogin]
+
+
+class ImageSecret(Given):
+    username: str = Field(max_length=255)
+    secret: str = Field(max_length=10_000, description="A password or token; never shown again.")
+
+
 class GitHubAccess(Answer):
     is_connected: bool
     server: str = Field(description="The address of the GitHub server.")

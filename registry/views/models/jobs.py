@@ -72,6 +72,25 @@ class Progress(Answer):
     total: int | None
 
 
+class Layer(Answer):
+    id: str
+    state: Literal["waiting", "downloading", "downloaded", "unpacking", "done", "here"]
+    current: int = Field(description="Bytes that have come.")
+    total: int | None
+
+
+class Pull(Answer):
+    """An image that the job waits for."""
+
+    uri: str
+    sharing: int = Field(description="How many jobs wait for this pull.")
+    current: int = Field(description="Bytes of all layers.")
+    total: int = Field(description="Bytes of the layers whose size is known.")
+    is_total_final: bool = Field(description="The sizes of all layers are known.")
+    rate: int | None = Field(description="Bytes a second, lately.")
+    layers: list[Layer]
+
+
 class GpuUse(Answer):
     uuid: str
     percent: int
@@ -130,6 +149,7 @@ class Job(JobSummary):
     spec: dict[str, Any] = Field(description="The job spec, pinned as far as it is known.")
     events: list[Event]
     progress: Progress | None
+    pulls: list[Pull] = Field(default=[], description="Images that are being pulled for it.")
     attempts: list[Attempt]
     expected_start: datetime | None = Field(
         default=None, description="Of a job that waits; null where nobody knows.")
@@ -212,6 +232,44 @@ class LogQuery(TaskQuery):
     offset: int = Field(default=0, ge=0, lt=10 ** 18,
                         description="What the answer before said; 0: the start.")
     wait_s: float = Field(default=0, ge=0, le=25, description="How long to wait for more.")
+
+
+class RawLogQuery(TaskQuery):
+    times: bool = Field(default=False, description="The time before each line.")
+
+
+class MergedTextQuery(Given):
+    attempt: int = Field(default=0, ge=0, le=1_000_000,
+                         description="0: all of them, one after the other.")
+    role: str = Field(default="", max_length=255, description="Only tasks of this role.")
+    stream: Stream = Field(default="", description="Empty: both, in order.")
+    times: bool = Field(default=False, description="The time before each line.")
+
+
+class MergedLogQuery(Given):
+    attempt: int = Field(default=0, ge=0, le=1_000_000,
+                         description="0: all of them, one after the other.")
+    role: str = Field(default="", max_length=255, description="Only tasks of this role.")
+    stream: Stream = Field(default="", description="Empty: both, in order.")
+    cursor: str = Field(default="", max_length=40_000,
+                        description="What the answer before said; empty: the start.")
+    limit: int = Field(default=1000, ge=1, le=5000, description="At most so many lines.")
+    wait_s: float = Field(default=0, ge=0, le=25, description="How long to wait for more.")
+
+
+class MergedLine(Answer):
+    attempt: int
+    role: str
+    index: int
+    stream: LogStream
+    time: datetime
+    text: str = Field(description="Without the newline; a line beyond 64 KiB comes in pieces.")
+
+
+class MergedLog(Answer):
+    lines: list[MergedLine] = Field(description="Oldest first; none is no sign of the end.")
+    cursor: str = Field(description="Where to go on.")
+    is_complete: bool = Field(description="Nothing more will come.")
 
 
 class LogSearch(OneTask):

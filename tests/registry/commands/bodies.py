@@ -8,7 +8,7 @@ def job(state="SUCCEEDED", *, attempts=1, instances=1, is_started=True, events=(
              for index in range(instances)]
     return {"id": "7", "name": "digits", "user": "ann", "state": state, "reason": "All is well.",
             "url": "http://server/jobs/7", "warnings": [], "created_at": "2026-01-02T03:04:05Z",
-            "started_at": None, "finished_at": None, "progress": None,
+            "started_at": None, "finished_at": None, "progress": None, "pulls": [],
             "spec": {"task_roles": [{"name": "main", "instances": instances}]},
             "events": [{"time": "2026-01-02T03:04:05Z", "stage": stage, "text": text, "attempt": 1}
                        for stage, text in events],
