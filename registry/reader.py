@@ -23,7 +23,7 @@ from registry.source import component_type
 from registry.trees import Tree
 from registry.yaml_nodes import MAX_BYTES
 
-MAX_README_BYTES = 64 << 10
+README, MAX_README_BYTES = b"README.md", 64 << 10
 MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
 BYTES_A_FOLDER = 2500  # a longer list of names counts as several
 CACHED_COMMITS = 16_384
@@ -115,29 +115,32 @@ class Reader:
         That is `<stem>.md` beside it, else `README.md` in a folder `<stem>/` beside it, else the
         folder's own `README.md` if the folder holds no other component file.
         """
-        folder, _, name = path.rpartition("/")
-        stem = posixpath.splitext(name)[0]
-        places = [f"{stem}.md", f"{stem}/README.md"]
-        if len(self._component_files(commit, folder)) == 1:
-            places.append("README.md")
-        for place in places:
-            blob = self.blob_at(commit, f"{folder}/{place}" if folder else place)
-            if blob:
-                text = self._readme(blob)[:MAX_README_BYTES].decode("utf-8-sig", "replace")
-                return text.replace("\0", "\ufffd").removesuffix("\ufffd")
-        return ""
-
-    def _readme(self, blob: str) -> bytes:
+        blob = self._readme_of(commit, path)
         try:
-            return self._blob(blob)
+            data = self._blob(blob) if blob else b""
         except NotFoundError:
-            return b""  # too large to be fetched
+            return ""  # too large to be fetched
+        text = data[:MAX_README_BYTES].decode("utf-8-sig", "replace")
+        return text.replace("\0", "\ufffd").removesuffix("\ufffd")
 
-    def _component_files(self, commit: str, folder: str) -> list[str]:
-        tree = folder_at(self._tree, self.commit(commit).tree, folder)
-        names = [name.decode("utf-8", "backslashreplace") for name, (mode, _) in
-                 self._tree(tree).items().items() if stat.S_ISREG(mode)]
-        return [name for name in names if component_type(f"{folder}/{name}")]
+    def _readme_of(self, commit: str, path: str) -> str | None:
+        above, _, name = path.rpartition("/")
+        stem = posixpath.splitext(name)[0].encode("utf-8", "surrogateescape")
+        folder = self._tree(folder_at(self._tree, self.commit(commit).tree, above))
+        mode, below = folder.get(stem)
+        own = self._tree(below if stat.S_ISDIR(mode) else None)
+        for mode, blob in (folder.get(stem + b".md"), own.get(README)):
+            if stat.S_ISREG(mode):
+                return blob.decode()
+        mode, blob = folder.get(README)
+        is_alone = stat.S_ISREG(mode) and _count_components(folder, above) == 1
+        return blob.decode() if is_alone else None
+
+
+def _count_components(folder: Tree, path: str) -> int:
+    names = [name.decode("utf-8", "backslashreplace") for name, (mode, _) in
+             folder.items().items() if stat.S_ISREG(mode)]
+    return sum(component_type(f"{path}/{name}") is not None for name in names)
 
 
 class _Limited:
