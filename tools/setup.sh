@@ -2,7 +2,7 @@
 # Brings what PAIShare needs onto this machine and says what it does. Each word may be called alone:
 #   venv         the Python environment .venv
 #   engine       a Docker engine that answers
-#   image-tools  what builds the bundled image from Debian's packages, and the tests' image
+#   image-tools  what builds the bundled image from Debian's packages, the tests' image and registry
 #   browser      Chromium for the browser tests
 #   postgres     PostgreSQL's programs, without a server that runs: the tests start their own
 #   engine-stop  end the engine that `engine` started in the background
@@ -144,6 +144,13 @@ set_up_image_tools() {
     # The tests make an image of nothing but busybox, so it must need no library.
     if ! command -v busybox > /dev/null || ldd "$(command -v busybox)" > /dev/null 2>&1; then
         install "A static busybox" busybox-static
+    fi
+    # The tests pull from one of their own; Debian's package would start another at each boot.
+    if ! command -v docker-registry > /dev/null; then
+        install "A registry of images, for the tests," docker-registry
+        if [ -d /run/systemd/system ]; then
+            systemctl disable --now docker-registry > /dev/null 2>&1 || true
+        fi
     fi
 }
 
