@@ -18,6 +18,7 @@ from runner.errors import RunnerError
 from runner.job_store import Job, JobStore, now
 from runner.outcome import Decision, TaskResult
 from runner.scheduler import Placement
+from runner.storage_return import StorageReturn
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Workshop:
     store: JobStore
     engine: Engine
     folders: JobFolders
+    storage: StorageReturn
     on_log: Callable[[], None]
 
 
@@ -85,6 +87,9 @@ class Attempt:
         if decision is None:
             raise RunnerError("All tasks have ended, but no rule says how the job did.")
         self._decide(decision)
+        if self.shop.storage.has_copies(self.job):
+            self.shop.engine.clear(self.gang)  # only then all files are the runner's own
+            decision = self.shop.storage.send(self.job, decision)
         self._leave_receipt(decision)
         self.shop.engine.clear(self.gang)
         return decision

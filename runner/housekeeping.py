@@ -64,6 +64,7 @@ class Housekeeper:
             freed += self._stager.shrink(max(0, self._stager.size() - missing), inputs)
         if freed:
             log.info("removed %d MB of inputs that were not used for longest", freed // MB)
+        self._drop_copies()
         self._drop_images(needed)
 
     def shortage(self) -> str | None:
@@ -98,6 +99,14 @@ class Housekeeper:
     def _missing(self, folder: Path) -> int:
         """How many bytes a disk lacks of what must stay free on it."""
         return max(0, self._settings.min_free_mb * MB - shutil.disk_usage(folder).free)
+
+    def _drop_copies(self) -> None:
+        """Copies of storage, of jobs that have ended and have sent what their tasks changed."""
+        found = list((self._settings.home / "jobs").glob("*/storage"))
+        live = {job.id for job in self._store.live()}
+        for folder in found:
+            if folder.parent.name not in live and self._stager.drop_copies(folder):
+                log.info("removed the copies of storage of job %s", folder.parent.name)
 
     def _drop_images(self, needed: Iterable[JobSpec]) -> None:
         """Pulled images, while Docker's disk is too full; those in use stay."""

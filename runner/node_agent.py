@@ -180,7 +180,8 @@ class NodeAgent:
         if not digest or not self.driver.image(digest):
             return
         helper = chown_spec(gang, slot, digest,
-                            (self._folders.output(*where), self._folders.work(*where)))
+                            (self._folders.output(*where), self._folders.work(*where),
+                             self._folders.storage(gang.key[0])))
         self.driver.remove(helper.name)
         container = self.driver.create(helper)
         try:

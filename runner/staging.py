@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Callable, Iterable, Iterator, Sequence
 
+from runner.artifacts import remove_tree
 from runner.cache import Cache, FetchCancelled, Report, Watch, remove, sha256_of
 from runner.download import Downloader, Remote
 from runner.errors import StagingError
@@ -20,6 +21,7 @@ from runner.remote_files import remote_files
 from runner.spec import Input
 from runner.storages import Folder, Storage, StoragesFile
 from runner.uris import (
+    COPIED_SCHEMES,
     REMOTE_SCHEMES,
     AllowedFolders,
     RemotePath,
@@ -28,7 +30,7 @@ from runner.uris import (
     scheme_of,
     split_ref,
 )
-from runner.working_copy import WorkingCopy
+from runner.working_copy import WorkingCopy, has_unsent
 
 _STORAGE_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~-]{1,255}")
 _USER_NAME = re.compile(r"(?!\.)[A-Za-z0-9._@+~-]{1,255}")
@@ -100,6 +102,20 @@ class Stager:
                 self._cache.touch(name)
             return fetched
 
+    @staticmethod
+    def is_copied(item: Input) -> bool:
+        """Whether the job has a copy of its own of this storage, which lies elsewhere."""
+        return item.kind == "storage" and scheme_of(item.uri) in COPIED_SCHEMES
+
+    @staticmethod
+    def drop_copies(folder: Path) -> bool:
+        """Remove an ended job's copies, but for those with something that was never sent; returns
+        whether something is gone."""
+        done = [copy for copy in folder.iterdir() if not has_unsent(copy)]
+        for copy in done:
+            remove_tree(copy)
+        return bool(done)
+
     def entries(self, inputs: Iterable[Input]) -> set[str]:
         """The names of what the cache holds for inputs that are pinned."""
         return {item.sha256 or self._cache.key(split_ref(item.uri)[0])
@@ -121,15 +137,13 @@ class Stager:
 
     def send_back(self, item: Input, owner: Owner, *, report: Report,
                   is_cancelled: Callable[[], bool]) -> Sent | None:
-        """Send what the job's tasks have changed in a copy of storage; None: there is no such copy.
+        """Send what the job's tasks have changed in a copy of storage; None: it may not be sent.
 
         It may be called again at any time, also after a kill: what has arrived is not sent twice.
         Raises StagingError, and FetchCancelled once `is_cancelled`.
         """
-        if not _is_remote(item) or item.kind != "storage":
-            return None
         storage, place = self._storages.find(item.uri, owner.user)
-        if isinstance(storage, Folder) or storage.is_read_only:
+        if storage.is_read_only:
             return None
         with _named(item.uri):
             count, overwritten = self._copy(item, owner, storage, place).send(
@@ -252,8 +266,13 @@ class Stager:
 
     def _lay_out_remote(self, item: Input, owner: Owner) -> Mount:
         storage, place = self._storages.find(item.uri, owner.user)
-        source = (named_folder(storage, place) if isinstance(storage, Folder)
-                  else self._copy(item, owner, storage, place).folder)
+        if isinstance(storage, Folder):
+            source = named_folder(storage, place)
+        else:
+            copy = self._copy(item, owner, storage, place)
+            source = copy.folder
+            if not storage.is_read_only:
+                copy.expect_changes()
         return Mount(source=source, target=item.target, read_only=storage.is_read_only)
 
     def _storage(self, item: Input, owner: Owner) -> Path:

@@ -11,7 +11,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from runner.errors import StagingError
 
 WEB_SCHEMES = ("http", "https")
-REMOTE_SCHEMES = ("s3", "hdfs", "webhdfs", "storage")
+COPIED_SCHEMES = ("s3", "hdfs", "webhdfs")
+REMOTE_SCHEMES = (*COPIED_SCHEMES, "storage")
 MAX_NAME_BYTES = 255
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")

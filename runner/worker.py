@@ -32,6 +32,7 @@ from runner.quotas import RulesFile
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
 from runner.spec import Image, Input, JobSpec, Login
 from runner.staging import Owner, Stager
+from runner.storage_return import StorageReturn
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +68,11 @@ class Worker:
         self.engine = LocalEngine(NodeAgent(settings, driver, stager, machine))
         self.queue = Dispatcher(store, self.engine, RulesFile(settings.clusters),
                                 attempts=self._attempts)
-        self._workshop = Workshop(settings=settings, store=store, engine=self.engine,
-                                  folders=self.folders, on_log=self.logs.grew)
+        self._workshop = Workshop(
+            settings=settings, store=store, engine=self.engine, folders=self.folders,
+            on_log=self.logs.grew, storage=StorageReturn(
+                stager=stager, store=store, folders=self.folders, report=self._reporter,
+                is_closed=lambda: self._is_closed.is_set()))
         self._housekeeper = Housekeeper(settings, store, driver, stager)
         self.images = Images(driver, ImageAccess(settings.home / "image-access.json"),
                              make_room=self._housekeeper.tidy)
@@ -280,6 +284,7 @@ class Worker:
                 with self._lock:
                     self._running[attempt.job.id] = attempt
         if decision is not None:
+            self.progress.pop(attempt.job.id, None)
             self._end(self.store.get(attempt.job.id), decision)
             with self._lock:
                 self._running.pop(attempt.job.id, None)

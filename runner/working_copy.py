@@ -16,6 +16,7 @@ from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles
 from runner.uris import is_plain
 
 TRIES = 5
+_UNSENT = "unsent"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class WorkingCopy:
 
     def __init__(self, root: Path, files: RemoteFiles, path: str) -> None:
         self.folder = root / "files"
-        self._part, self._list = root / "part", root / "known"
+        self._part, self._list, self._unsent = root / "part", root / "known", root / _UNSENT
         self._files, self._path = files, path
 
     def bring(self, watch: Watch) -> None:
@@ -54,6 +55,10 @@ class WorkingCopy:
         done = 0
         for name, file in there:
             done = self._bring_one(name, file, done, total, watch)
+
+    def expect_changes(self) -> None:
+        """Tasks work on it from now on: until all is sent, it is not to be thrown away."""
+        self._unsent.touch()
 
     def send(self, watch: Watch, *, deletes: bool) -> tuple[int, list[str]]:
         """Send what tasks have made or changed; returns how many files, and which of them others
@@ -81,6 +86,7 @@ class WorkingCopy:
         watch.progress("Sending storage", total, total)
         if deletes:
             self._delete(known, here, there, watch)
+        self._unsent.unlink(missing_ok=True)
         return len(changed), overwritten
 
     # -- bringing -----------------------------------------------------------------------------
@@ -225,6 +231,11 @@ class WorkingCopy:
         if total > free:
             raise StagingError(f"The storage needs {total >> 20} MB on the disk, {free >> 20} MB "
                                "are free. Make room, then the job goes on.", is_platform=True)
+
+
+def has_unsent(root: Path) -> bool:
+    """Whether a copy may hold what was never sent."""
+    return (root / _UNSENT).exists()
 
 
 def _is_same(known: _Known | None, facts: os.stat_result) -> bool:

@@ -12,23 +12,24 @@ from pathlib import Path
 
 WEED = Path(sys.executable).with_name("weed")
 START_S = 60
+PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port",
+         "filer.port.grpc", "s3.port", "s3.port.grpc")
 
 
 class S3Server:
-    """`keys` may do everything; `add_bucket` by them."""
+    """Who has the two keys may do everything."""
 
     access_key, secret_key = "the-access-key", "the-very-secret-key"
 
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="paishare-s3-"))
+        self._ports = dict(zip(PORTS, free_ports(len(PORTS))))
+        self.port = self._ports["s3.port"]
         self.start()
         return self
 
     def start(self):
-        names = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc",
-                 "filer.port", "filer.port.grpc", "s3.port", "s3.port.grpc")
-        ports = dict(zip(names, free_ports(len(names))))
-        self.port = ports["s3.port"]
+        """Also again after `kill`: everything is where it was."""
         rights = self.folder / "rights.json"
         rights.write_text(json.dumps({"identities": [{
             "name": "all", "actions": ["Admin", "Read", "Write", "List"],
@@ -39,7 +40,8 @@ class S3Server:
                  "-ip.bind=127.0.0.1", "-s3", f"-s3.config={rights}", "-volume.max=20",
                  "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
                  "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0",
-                 *(f"-{name}={port}" for name, port in ports.items())], stdout=log, stderr=log)
+                 *(f"-{name}={port}" for name, port in self._ports.items())],
+                stdout=log, stderr=log)
         deadline = time.monotonic() + START_S
         while not self._answers():
             assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
