@@ -9,10 +9,11 @@ from typing import Any, Callable, Iterator
 
 import sqlalchemy as sa
 
+from registry import lock
 from registry.config import Secret, Settings
 from registry.db import github_tokens, repo_access
 from registry.errors import InvalidInputError, Problem
-from registry.github_api import GitHubApi, check_python
+from registry.github_api import HURRIED_S, GitHubApi, check_python
 from registry.github_errors import Code, GitHubError, made
 from registry.github_records import Identity
 from registry.sealing import Keys, KeyStore, Resealed, Sealed, UnreadableError
@@ -21,6 +22,8 @@ HOURLY_LIMIT = 5000
 BACKGROUND_LIMIT = HOURLY_LIMIT // 5
 KEPT_FOR_PEOPLE = 500  # the last requests of an hour are for what a user does by hand
 HOUR = timedelta(hours=1)
+TURNS = "github"  # the folder of the locks: one request of each user at a time
+TURN_S = 60.0  # the longest request, tried three times, takes half of that
 USED_AGAIN_AFTER = timedelta(minutes=1)
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,255}")
 
@@ -87,7 +90,7 @@ class GitHubAccounts:
         """
         check_token(token)
         try:
-            with GitHubApi(self._settings, token, is_hurried=True, now=self._now) as api:
+            with self._api(user_id, token, is_hurried=True) as api:
                 identity = api.whoami()
         except GitHubError as error:
             if error.code is Code.TOKEN_DEAD:
@@ -136,7 +139,7 @@ class GitHubAccounts:
             raise made(account and account.problem or Code.NO_TOKEN, self._settings.github_url)
         if is_background and not self.may_ask(user_id):
             raise made(Code.LATER, self._settings.github_url, self._now() + HOUR / 12)
-        with GitHubApi(self._settings, held.token, is_hurried=is_hurried, now=self._now) as api:
+        with self._api(user_id, held.token, is_hurried=is_hurried) as api:
             try:
                 yield api
             finally:  # also where the block took a refusal by itself
@@ -145,6 +148,12 @@ class GitHubAccounts:
                     self._update(user_id, github_tokens.c.verified_at == held.verified_at,
                                  sso_url=api.sso_url, sso_at=self._now())
                 self.asked(user_id, api, is_background=is_background)
+
+    def _api(self, user_id: int, token: Secret, *, is_hurried: bool) -> GitHubApi:
+        """With one request in flight for the user, whichever process or thread asks."""
+        path = self._settings.home / TURNS / f"{user_id}.lock"
+        return GitHubApi(self._settings, token, is_hurried=is_hurried, now=self._now,
+                         turn=lambda: lock.turn(path, HURRIED_S if is_hurried else TURN_S))
 
     def let_in(self, user_id: int) -> None:
         """No organization asks for single sign-on any more."""

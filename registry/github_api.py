@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import logging
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Callable, Mapping, Sequence, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, Callable, ContextManager, Mapping, Sequence, TypeVar
 from urllib.parse import quote
 
 import requests
@@ -34,12 +35,14 @@ from registry.github_records import (
     RepositoryInfo,
 )
 from registry.github_transport import MOVED_TO, Connection
+from registry.lock import BusyError
 from registry.redaction import redacted
 
 API_VERSION = "2022-11-28"  # the next one takes away fields that are read here
 USER_AGENT = "PAIShare"
 TIMEOUT_S, HURRIED_S = 10.0, 5.0
 SECONDS_BETWEEN_WRITES = 0.25
+NEXT_TURN = timedelta(minutes=1)  # where another request of the user does not end
 PER_PAGE, MAX_PAGES = 100, 100
 UNCHANGED = 304
 MOVED = (301, 302, 307, 308)
@@ -80,12 +83,15 @@ class GitHubApi:
     as on a page that somebody waits for. Every method raises GitHubError, and nothing else, for
     what GitHub refuses or does not answer. No method waits for a limit to pass. `met` is the last
     refusal that is about the token as a whole: TOKEN_DEAD or LATER. `asks_sso`: an organization
-    wants the token authorized, at `sso_url` where GitHub said it.
+    wants the token authorized, at `sso_url` where GitHub said it. `turn` is held during each
+    request; where it raises BusyError nothing is sent, and the error is LATER.
     """
 
     def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
-                 now: Callable[[], datetime] | None = None) -> None:
+                 now: Callable[[], datetime] | None = None,
+                 turn: Callable[[], ContextManager[None]] = contextlib.nullcontext) -> None:
         check_python()
+        self._turn = turn
         logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
         self.met: GitHubError | None = None
         self.asks_sso = False
@@ -338,9 +344,12 @@ class GitHubApi:
              parameters: Mapping[str, Any] | None = None, body: Any = None,
              etag: str | None = None, may_be_moved: bool = False) -> _Answer:
         try:
-            status, headers, text = self._github.requester.requestJson(
-                verb, path, dict(parameters or {}), {"If-None-Match": etag} if etag else {}, body,
-                self._connection)  # type: ignore[arg-type]
+            with self._turn():
+                status, headers, text = self._github.requester.requestJson(
+                    verb, path, dict(parameters or {}), {"If-None-Match": etag} if etag else {},
+                    body, self._connection)  # type: ignore[arg-type]
+        except BusyError:
+            raise made(Code.LATER, self._url, self._now() + NEXT_TURN) from None
         except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
         answer = _Answer(status=status, headers=headers, body=_json(text))

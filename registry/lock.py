@@ -1,4 +1,4 @@
-"""One server at a time on one PAISHARE_HOME, and one process of each kind."""
+"""One server at a time on one PAISHARE_HOME, one process of each kind, one request of a user."""
 from __future__ import annotations
 
 import contextlib
@@ -19,6 +19,11 @@ log = logging.getLogger(__name__)
 ENDING_S = 20.0
 POLL_S = 0.1
 ALONE_POLL_S = 1.0
+TURN_POLL_S = 0.01
+
+
+class BusyError(TimeoutError):
+    """What is done in turn was not given up in time by another process or thread."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +64,27 @@ def alone(path: Path, stop: threading.Event) -> Iterator[None]:
             except BlockingIOError:
                 log.warning("Another process does this work for this home; waiting for its end.")
                 stop.wait(ALONE_POLL_S)
+        yield
+
+
+@contextlib.contextmanager
+def turn(path: Path, timeout_s: float) -> Iterator[None]:
+    """Hold the lock at `path`, in turn with every process and thread that wants it.
+
+    Raises BusyError where it does not come free in time; the system frees that of a process that
+    dies.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    give_up_at = time.monotonic() + timeout_s
+    with open(path, "a") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > give_up_at:
+                    raise BusyError(f"{path} is held by another process.") from None
+                time.sleep(TURN_POLL_S)
         yield
 
 

@@ -10,7 +10,8 @@ from tests.fakes.web_home import WebHome
 
 CONNECTED = {
     "is_connected": True, "server": "https://github.com", "host": "github.com",
-    "ends": "never, unless it is revoked", "sso": None, "sso_url": None, "login": "octo", "kind": "classic",
+    "ends": "never, unless it is revoked", "sso": None, "sso_url": None,
+    "login": "octo", "kind": "classic",
     "scopes": ["repo"], "last_four": "wxyz", "expires_at": None, "verified_at": None,
     "last_used_at": None, "problem": None, "message": None, "limitations": []}
 
