@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,8 +26,6 @@ LOG_CONFIG = types.LogConfig(type="local", config={
     "max-size": "4g", "max-file": "2", "compress": "false"})
 LABEL = "paishare.runner"
 LABEL_NETWORK = "paishare.network"  # which was Docker's own when the container was made
-KILLED_CODES = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
-LOST_CODE = 255  # what Docker says of a container whose end it did not see
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
 
@@ -146,7 +143,7 @@ class DockerDriver:
             self._api = docker.APIClient(version="auto", timeout=120, max_pool_size=64, **where)
             self._streams = docker.APIClient(version="auto", timeout=None, max_pool_size=512,
                                              **where)
-        self._lifeline, self._network = Lifeline(self._connection), (0, "")
+        self._lifeline, self._network = Lifeline(lambda: _lasting(self._streams)), (0, "")
 
     def info(self) -> dict[str, Any]:
         with _translated("Asking Docker"):
@@ -242,7 +239,7 @@ class DockerDriver:
                 launch.image, name=launch.name, entrypoint=list(launch.command), command=[],
                 environment=dict(launch.environment), working_dir=launch.work_dir, user=launch.user,
                 labels={**launch.labels, LABEL: self.runner_id,
-                        LABEL_NETWORK: self._own_network()},
+                        LABEL_NETWORK: self.own_network()},
                 ports=list(published) or None, host_config=config)
         return created["Id"]
 
@@ -265,28 +262,13 @@ class DockerDriver:
                          error=state.get("Error", ""), labels=found["Config"]["Labels"] or {},
                          started_at=state["StartedAt"])
 
-    def is_ended_from_outside(self, container: Container, *, was_away: bool = False) -> bool:
-        """Whether anything but its own processes ended it: a person, Docker or a power cut.
-
-        `was_away`: Docker was, while the container was followed. Where nobody followed it, Docker's
-        own network tells, which it makes anew at each start that finds no container alive.
-        """
-        if self._was_killed(container):
-            return True
-        keeps_alive = self.info()["LiveRestoreEnabled"]
-        if was_away and not keeps_alive:
-            return True
-        codes = {LOST_CODE} if keeps_alive else {LOST_CODE, *KILLED_CODES}
-        return (container.exit_code in codes
-                and container.labels.get(LABEL_NETWORK) != self._own_network())
-
-    def _was_killed(self, container: Container) -> bool:
-        """Whether it was asked through Docker, which remembers that until it is restarted."""
+    def was_killed(self, container: str) -> bool:
+        """Whether that was asked of Docker, which remembers it until it is restarted."""
         until = datetime.fromisoformat(self.info()["SystemTime"]).timestamp()  # by Docker's clock
         with _translated("Asking how the container ended"):
             kills = self._api.events(
                 since=0, until=f"{until:.9f}", decode=True,
-                filters={"container": container.id, "event": "kill", "type": "container"})
+                filters={"container": container, "event": "kill", "type": "container"})
             return next(iter(kills), None) is not None
 
     def lives(self) -> int:
@@ -294,15 +276,7 @@ class DockerDriver:
         with _translated("Asking Docker"):
             return self._lifeline.lives()
 
-    def _connection(self) -> Any:
-        """Hears of nothing, and ends with Docker."""
-        api = self._streams
-        response = api.get(f"{api.base_url}/v{api.api_version}/events", stream=True,
-                           params={"filters": '{"container": ["none"]}'})
-        _raise_for_status(response)
-        return response.raw
-
-    def _own_network(self) -> str:
+    def own_network(self) -> str:
         """The bridge's id; empty where Docker has been told to make none."""
         lives = self.lives()
         if self._network[0] != lives:
@@ -321,6 +295,18 @@ class DockerDriver:
             if isinstance(error.__cause__, docker_errors.NotFound):
                 return None
             raise
+
+    def has_processes(self, container: str) -> bool:
+        """Whether a container has any that Docker finds; True also where Docker cannot look."""
+        try:
+            with _translated("Looking at the container"):
+                return bool(self._api.top(container)["Processes"])
+        except EngineError as error:
+            return "is not running" not in error.message
+
+    def kill(self, container: str) -> None:
+        with _translated("Killing the container"):
+            self._api.kill(container)
 
     def is_own(self, container: Container) -> bool:
         """Whether this runner made it."""
@@ -392,6 +378,14 @@ class DockerDriver:
                         yield piece._replace(data=piece.data[dropped:])
 
 
+def _lasting(api: docker.APIClient) -> Any:
+    """A connection that hears of nothing and ends with Docker."""
+    response = api.get(f"{api.base_url}/v{api.api_version}/events", stream=True,
+                       params={"filters": '{"container": ["none"]}'})
+    _raise_for_status(response)
+    return response.raw
+
+
 def _auth(login: Login | None) -> dict[str, str]:
     """The header that carries a login; nothing of it is kept, here or by Docker."""
     if login is None:
@@ -415,5 +409,6 @@ def _device_requests(gpus: tuple[str, ...]) -> list[types.DeviceRequest] | None:
 
 def _body(response: requests.Response) -> Iterator[bytes]:
     """A body as it comes; the libraries below would take it apart chunk by chunk, slowly."""
-    connection = response.raw._fp.fp
+    raw: Any = response.raw
+    connection = raw._fp.fp
     return unchunked(iter(lambda: connection.read1(READ_BYTES), b""))

@@ -9,6 +9,7 @@ from typing import Iterator
 
 from runner.docker_driver import Container, DockerDriver
 from runner.docker_frames import Piece
+from runner.ending import Endings
 from runner.engine import Exit, Listener, Slot
 from runner.errors import EngineError
 from runner.metrics import Sampler, Watched
@@ -21,9 +22,14 @@ ENGINE_RETRY_S = 2.0
 
 @dataclass(kw_only=True)
 class Follower:
-    """Works in a thread of its own from `begin` on; `name` is the container's."""
+    """Works in a thread of its own from `begin` on; `name` is the container's.
+
+    `lives` is the engine's from before the container was attached to or found.
+    """
 
     driver: DockerDriver
+    endings: Endings
+    lives: int
     sampler: Sampler
     slot: Slot
     name: str
@@ -120,7 +126,7 @@ class Follower:
                 if found and found.status == "running":
                     driver.wait(self.name, ENGINE_RETRY_S)
                     found = driver.find(self.name)
-                is_whole = stream is not None or not is_new
+                is_whole = not is_new if stream is None else driver.lives() == self.lives
                 if found is None:
                     return Exit(code=None)
                 if found.status in ("exited", "dead") and is_whole:
@@ -134,4 +140,4 @@ class Follower:
     def _exit_of(self, found: Container) -> Exit:
         is_own = found.oom_killed or self._is_stopped
         return Exit(code=found.exit_code, oom_killed=found.oom_killed,
-                    is_interrupted=not is_own and self.driver.is_ended_from_outside(found))
+                    is_interrupted=not is_own and self.endings.is_from_outside(found, self.lives))

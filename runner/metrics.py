@@ -44,7 +44,8 @@ class TaskMetrics:
     def add(self, at: float, usage: Usage, gpus: tuple[GpuUsage, ...]) -> None:
         """Keep a sample of `at` (seconds since 1970), or only its peak if one came just before."""
         self._peak = max(self._peak, usage.memory)
-        if self._samples and at - self._samples[-1]["time"] < self._every_s - EVERY_S / 2:
+        past_s = at - self._samples[-1]["time"] if self._samples else self._every_s
+        if 0 <= past_s < self._every_s - EVERY_S / 2:  # a clock may have been set back
             return
         sample = {"time": round(at, 3), **vars(usage), "peak_memory": self._peak,
                   "gpus": [vars(gpu) for gpu in gpus]}

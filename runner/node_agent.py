@@ -13,6 +13,7 @@ from runner.config import Settings
 from runner.devices import ForeignGpus, Machine, gpu_driver, gpu_usage
 from runner.docker_driver import Bind, Container, DockerDriver
 from runner.docker_frames import Piece
+from runner.ending import Endings
 from runner.engine import CREATED, ENDED, RUNNING, Gang, GangKey, Listener, Slot
 from runner.errors import EngineError
 from runner.follower import Follower
@@ -44,7 +45,8 @@ class NodeAgent:
         self.driver, self.ports = driver, Ports(*settings.port_range)
         self._settings, self._stager, self._machine = settings, stager, machine
         self._folders = JobFolders(settings.home / "jobs")
-        self._sampler = Sampler(pid_of=driver.pid, gpu_usage=gpu_usage)
+        self._endings = Endings(driver)
+        self._sampler = Sampler(pid_of=self._endings.pid, gpu_usage=gpu_usage)
         self._foreign = ForeignGpus()
         self._starts = threading.Semaphore(STARTS_AT_ONCE)
         self._lock = threading.Lock()
@@ -83,6 +85,7 @@ class NodeAgent:
 
     def start(self, gang: Gang, slot: Slot, made: Container, listener: Listener) -> None:
         """Start what `create` gave, unless it was started before, and follow it."""
+        lives = self.driver.lives()
         stream: Iterator[Piece] | None = None
         if made.status == "created":
             stream = self.driver.attach(made.id)
@@ -90,12 +93,13 @@ class NodeAgent:
                 blocks = gang.placement.task(*slot).ports.values()
                 self.ports.release(gang.key, chain.from_iterable(blocks))
                 self.driver.start(made.id)
-        self._follow(gang, slot, made.id, stream, listener)
+        self._follow(gang, slot, made.id, stream, listener, lives)
 
     def adopt(self, gang: Gang, slot: Slot, listener: Listener) -> None:
         """Follow the slot's container; one that is gone has nothing more to say."""
-        found = self._find(gang, slot)
-        self._follow(gang, slot, found.id if found else "", None if found else iter(()), listener)
+        lives, found = self.driver.lives(), self._find(gang, slot)
+        self._follow(gang, slot, found.id if found else "", None if found else iter(()), listener,
+                     lives)
 
     def look(self, gang: Gang, slot: Slot) -> str | None:
         """How far the slot's container is; None where there is none."""
@@ -131,7 +135,7 @@ class NodeAgent:
         return found
 
     def _follow(self, gang: Gang, slot: Slot, container: str,
-                stream: Iterator[Piece] | None, listener: Listener) -> None:
+                stream: Iterator[Piece] | None, listener: Listener, lives: int) -> None:
         listener.started(slot, container)
         where, place = (*gang.key, *slot), gang.placement.task(*slot)
         with self._lock:
@@ -139,7 +143,8 @@ class NodeAgent:
             if known and known.tell(listener):
                 return
             made = self._followers[gang.key, slot] = Follower(
-                driver=self.driver, sampler=self._sampler, slot=slot,
+                driver=self.driver, endings=self._endings, lives=lives,
+                sampler=self._sampler, slot=slot,
                 name=container_name(gang, slot), listener=listener, quota=self._quota(gang.key[0]),
                 log_path=self._folders.log(*where), metrics_path=self._folders.metrics(*where),
                 watched=Watched(container=container, gpus=place.gpus,

@@ -34,6 +34,7 @@ _EXIT_MEANINGS = {
     127: "a command was not found in the image",
 }
 _SIGNAL_MEANINGS = {
+    signal.SIGKILL: "by itself or from outside, but not for its own memory limit",
     signal.SIGSEGV: "it used memory that is not its own",
     signal.SIGABRT: "it gave up by itself",
     signal.SIGILL: "the processor does not know an instruction of it",

@@ -64,3 +64,10 @@ def test_every_kept_line_is_a_sample_of_its_own(tmp_path):
     for number in range(MAX_SAMPLES + 1):
         kept.add(number * EVERY_S, usage(), ())
     assert all("time" in json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_a_clock_that_is_set_back_hides_nothing_of_a_run(tmp_path):
+    kept = TaskMetrics(tmp_path / "metrics")
+    for at in (90_000.0, 90_002.0, 1000.0, 1002.0):
+        kept.add(at, usage(), ())
+    assert len(metrics.read(tmp_path / "metrics")) == 4

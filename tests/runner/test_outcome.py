@@ -141,7 +141,8 @@ def test_a_decision_survives_json():
     (126, False, "exit code 126: a command was found but may not be executed"),
     (127, False, "exit code 127: a command was not found in the image"),
     (128, False, "exit code 128"),
-    (137, False, "exit code 137: killed (SIGKILL)"),
+    (137, False, "exit code 137: killed (SIGKILL: by itself or from outside, but not for its own "
+                 "memory limit)"),
     (139, False, "exit code 139: killed (SIGSEGV: it used memory that is not its own)"),
     (143, False, "exit code 143: killed (SIGTERM)"),
     (255, False, "exit code 255"),
