@@ -37,6 +37,7 @@ from registry.views import (
     appearance,
     assets,
     auth,
+    badges,
     errors,
     feeds,
     jobs,
@@ -81,8 +82,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.extensions[EXTENSION] = services_of(found)
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
-    for page in (feeds, marketplace, versions, marks, submit, publish, jobs, sources, settings,
-                 api_docs, monitoring):
+    for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, sources,
+                 settings, api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)

@@ -11,6 +11,7 @@ from registry.entry import Entry
 from registry.uses import uses_of_item
 from registry.views.auth import viewer_id
 from registry.views.entries import component_of
+from registry.views.language import gettext as _
 from registry.views.services import services
 
 VERSIONS, USERS, COMPANIONS = 12, 10, 6
@@ -43,7 +44,7 @@ def component_page(entry: Entry) -> dict[str, Any]:
         "user_count": used_by.total, "same": used_by.same[:USERS],
         "together": recommendation.together(entry, COMPANIONS, user_id=viewer_id()),
         "run_count": recommendation.run_count(entry), "unknown": unknown_fields(component),
-        "tags": tags_of(component.document),
+        "tags": tags_of(component.document), "needs": _whole(component),
         "tasks": [_task_facts(task) for task in component.tasks]}
 
 
@@ -66,6 +67,25 @@ def _need(item: Mapping[str, Any], found: Entry | None) -> Need:
     return Need(name=item["name"], type=item["type"] or (found.type if found else None),
                 is_reference="reference" in item, uris=uris_of(item), found=found,
                 description=item.get("description") or (found.description if found else ""))
+
+
+def _whole(component: Component) -> dict[str, str]:
+    """What all tasks of a job take together; a `$$name$$` makes a sum unknown."""
+    tasks = [_task_facts(task) for task in component.tasks]
+
+    def total(key: str) -> int | None:
+        counts = [(task["instances"], 1 if key == "tasks" else task[key] or 0) for task in tasks]
+        known = all(isinstance(each, int) for pair in counts for each in pair)
+        return sum(one * many for one, many in counts) if known else None
+
+    memory = total("memory")
+    return {"gpu": _or_open(total("gpu")), "cpu": _or_open(total("cpu")),
+            "memory": _or_open(None if memory is None else f"{memory} MB"),
+            "tasks": _or_open(total("tasks"))}
+
+
+def _or_open(value: object) -> str:
+    return _("by its parameters") if value is None else str(value)
 
 
 def _task_facts(task: Mapping[str, Any]) -> dict[str, Any]:

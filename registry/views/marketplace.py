@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import shlex
+from urllib.parse import urljoin
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -13,6 +14,7 @@ from registry.hits import SORTS, Page
 from registry.query import around
 from registry.query_fields import FIELDS
 from registry.views.auth import viewer_id
+from registry.views.badges import badge_of
 from registry.views.component_page import component_page
 from registry.views.entries import choices_page, find_entry
 from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
@@ -46,9 +48,13 @@ def index() -> ResponseReturnValue:
 
 def _index(finding: Finding, page: Page, **rest: object) -> str:
     return render_template(
-        f"marketplace/{'_results' if _is_typing() else 'index'}.html", finding=finding, query=finding.query, page=page, types=TYPES,
-        marker=Marker(finding.query, page), fields=FIELDS,
-        all_count=sum(page.facets.get("type", {}).values()), **rest)
+        f"marketplace/{'_results' if _is_typing() else 'index'}.html", finding=finding,
+        query=finding.query, page=page, types=TYPES, marker=Marker(finding.query, page),
+        fields=FIELDS, all_count=sum(page.facets.get("type", {}).values()), **rest)
+
+
+def _whole(path: str) -> str:
+    return urljoin(request.url_root, path)
 
 
 def _is_typing() -> bool:
@@ -64,7 +70,8 @@ def show(type_name: str, rest: str) -> ResponseReturnValue:
         entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
-    return render_template("marketplace/show.html", **component_page(entry))
+    badge = badge_of(_whole(entry_url(entry)), _whole(entry_url(entry, "submit.use")))
+    return render_template("marketplace/show.html", badge=badge, **component_page(entry))
 
 
 def entry_url(entry: Entry, endpoint: str = "marketplace.show") -> str:

@@ -10,7 +10,7 @@ PAGES = ["/", "/?q=hello", "/?q=nothing-like-it", "/c/job/hello", "/c/data/point
          "/changelog?of=job/hello", "/changelog?of=job/hostile", "/used-by?of=data/points"]
 SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, select, summary")]
     .filter((each) => each.checkVisibility({visibilityProperty: true}) && each.type !== "hidden"
-            && !each.classList.contains("unseen") && !each.classList.contains("skip"))
+            && !each.matches(".unseen, .visually-hidden") && !each.classList.contains("skip"))
     .filter((each) => !each.parentElement.matches("p, dd, small, li, td, span, strong, h3"))
     .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
     .filter(([, box]) => box.width < 24 || box.height < 24).map(([html]) => html)"""

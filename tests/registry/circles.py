@@ -39,7 +39,7 @@ AGES = {"none": 1, "fresh": 1, "soft": 45, "expired": 75}
 LONG_AGO, LATER = datetime(2026, 1, 1), datetime(2100, 1, 1)
 VOLATILE = (
     re.compile(rb'name="(csrf_token|key)" value="[^"]*"'), re.compile(rb'<meta name="csrf[^>]*>'),
-    re.compile(rb'<p class="notice">Your access to \d+ private .*?</p>'),
+    re.compile(rb'<p class="(?:notice|alert)">Your access to .*?</p>'),
     re.compile(rb"request [0-9a-f]{16}"), re.compile(rb"never used|used <time.*?</time>"))
 HEADERS = ("Content-Type", "Location", "Cache-Control", "Vary", "ETag", "Last-Modified",
            "X-Template-Commit", "X-Template-Source")
@@ -493,6 +493,7 @@ JOBS = "of one job, which is its submitter's; see test_views_jobs.py"
 FORM = "the form of a route of the API that is tried"
 NOT_TRIED = {
     "static": "no user sees another file than the others",
+    "badges.picture": "one picture for everybody",
     "api_sources.show_hash": "one number over everything, for an admin",
     "api_sources.create_source": "asks GitHub with the user's own token; see test_sources.py",
     "api_webhooks.receive_delivery": "for GitHub, which signs; it tells nothing",
