@@ -111,26 +111,30 @@ def job(client: ApiClient, terminal: Terminal, id_: str) -> None:
 @click.option("--attempt", type=click.IntRange(1), help="This attempt, else the newest.")
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), default=None,
               help="Only this stream, else both in order.")
+@click.option("--all", "is_all", is_flag=True, help="Every attempt, not only the newest.")
+@click.option("--times", "has_times", is_flag=True, help="The time before each line.")
 @click.option("--search", "text", metavar="TEXT", help="Only lines of one task with this text.")
 @api_command
 def logs(client: ApiClient, terminal: Terminal, id_: str, is_followed: bool, role: str | None,
-         index: int | None, attempt: int | None, stream: str | None, text: str | None) -> int:
+         index: int | None, attempt: int | None, stream: str | None, is_all: bool,
+         has_times: bool, text: str | None) -> int:
     """Print what a job's tasks wrote.
 
-    Where a job has several tasks, each line begins with its task. With --json, each piece is
-    one JSON object on one line. --search looks through the first task, or the one that --role
-    and --index name.
+    Where a job has several tasks, their lines come in the order of time, each with its task
+    before it. With --json, each piece is one JSON object on one line. --search looks through the
+    first task, or the one that --role and --index name.
     """
     if text:
         _print_found(terminal, client.get(
             "jobs", id_, "log", "search", text=text, role=role or "", index=index or 0,
             attempt=attempt or 0))
         return 0
-    found = JobStream(client, id_, TaskChoice(role=role, index=index, attempt=attempt),
-                      stream=stream or "")
+    found = JobStream(client, id_, TaskChoice(role=role, index=index, attempt=attempt,
+                                              has_all_attempts=is_all, stream=stream or ""))
     if is_followed:
-        return _follow(found, terminal)
-    printer = LogPrinter(is_json=terminal.is_json, is_prefixed=len(found.chosen) > 1)
+        return _follow(found, terminal, has_times=has_times)
+    printer = LogPrinter(is_json=terminal.is_json, is_prefixed=len(found.chosen) > 1,
+                         has_times=has_times)
     for record in found.read():
         printer.print(record)
     printer.finish()
@@ -185,9 +189,9 @@ def _parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _follow(followed: JobStream, terminal: Terminal) -> int:
+def _follow(followed: JobStream, terminal: Terminal, *, has_times: bool = False) -> int:
     job = follow(followed, terminal, lambda event: terminal.say(
-        f"[{event.stage}] {event.text}", "dim"))
+        f"[{event.stage}] {event.text}", "dim"), has_times=has_times)
     is_good = job["state"] == SUCCEEDED
     terminal.say(f"Job {job['id']} {job['state']}: {job['reason']}", "green" if is_good else "red")
     return 0 if is_good else 1

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Mapping
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
 
 from flask import Response, request, url_for
 
@@ -11,7 +12,7 @@ from registry.conversion import convert
 from registry.errors import ForbiddenError
 from registry.views import auth, submissions
 from registry.views.api_openapi import Access, Api
-from registry.views.downloads import artifact_response, log_response
+from registry.views.downloads import artifact_response, log_response, merged_log_response
 from registry.views.errors import API_PREFIX
 from registry.views.job_access import (
     found_in_log,
@@ -102,23 +103,50 @@ def read_log(job_id: str, query: models.LogQuery) -> dict[str, Any]:
     if not task.is_started:
         is_over = job["state"] in FINAL_STATES
         return {"records": [], "offset": query.offset, "is_complete": is_over, **where}
-    is_patient = query.wait_s > 0 and WAITING_AT_ONCE.acquire(timeout=min(query.wait_s, TURN_S))
-    try:
+    with _patience(query.wait_s) as wait_s:
         page = services().runner.log(*task.place, offset=query.offset, stream=query.stream,
-                                     wait_s=query.wait_s if is_patient else 0)
-    finally:
-        if is_patient:
-            WAITING_AT_ONCE.release()
+                                     wait_s=wait_s)
     return {**page, **where}
 
 
-@api.route("GET", "/jobs/<job_id>/log/raw", query=models.TaskQuery, media="text/plain",
+@contextmanager
+def _patience(wait_s: float) -> Iterator[float]:
+    """How long this request may wait, as long as few others do."""
+    is_patient = wait_s > 0 and WAITING_AT_ONCE.acquire(timeout=min(wait_s, TURN_S))
+    try:
+        yield wait_s if is_patient else 0
+    finally:
+        if is_patient:
+            WAITING_AT_ONCE.release()
+
+
+@api.route("GET", "/jobs/<job_id>/log/merged", query=models.MergedLogQuery,
+           result=models.MergedLog, errors=(404, 503))
+def read_merged_log(job_id: str, query: models.MergedLogQuery) -> dict[str, Any]:
+    """What all tasks of a job wrote since `cursor`, line by line in the order of time."""
+    job = job_of(auth.required_user(), job_id)
+    with _patience(query.wait_s) as wait_s:
+        return services().runner.merged_log(
+            job["id"], attempt=query.attempt, role=query.role, stream=query.stream,
+            cursor=query.cursor, limit=query.limit, wait_s=wait_s)
+
+
+@api.route("GET", "/jobs/<job_id>/log/merged/raw", query=models.MergedTextQuery,
+           media="text/plain", errors=(404, 503))
+def read_merged_text(job_id: str, query: models.MergedTextQuery) -> Response:
+    """What all tasks of a job wrote, as plain text with the task before each line."""
+    job = job_of(auth.required_user(), job_id)
+    return merged_log_response(job["id"], attempt=query.attempt, role=query.role,
+                               stream=query.stream, has_times=query.times)
+
+
+@api.route("GET", "/jobs/<job_id>/log/raw", query=models.RawLogQuery, media="text/plain",
            errors=(404, 503))
-def read_raw_log(job_id: str, query: models.TaskQuery) -> Response:
+def read_raw_log(job_id: str, query: models.RawLogQuery) -> Response:
     """The whole log of a task as plain text."""
     job = job_of(auth.required_user(), job_id)
     task = task_of(job, role=query.role, index=query.index, attempt=query.attempt)
-    return log_response(task, query.stream)
+    return log_response(task, query.stream, has_times=query.times)
 
 
 @api.route("GET", "/jobs/<job_id>/log/search", query=models.LogSearch, result=models.LogLines,

@@ -31,12 +31,20 @@ def artifact_response(job_id: str, attempt: int, role: str, index: int, path: st
     return response
 
 
-def log_response(task: Task, stream: str) -> Response:
+def log_response(task: Task, stream: str, *, has_times: bool = False) -> Response:
     """A task's whole log as text, empty before the task has started."""
     if not task.is_started:
         return as_file(Response("", mimetype="text/plain"))
-    return _streamed(services().runner.raw_log(*task.place, stream=stream),
+    return _streamed(services().runner.raw_log(*task.place, stream=stream, has_times=has_times),
                      "text/plain; charset=utf-8")
+
+
+def merged_log_response(job_id: str, *, attempt: int, role: str, stream: str,
+                        has_times: bool) -> Response:
+    """All lines of all tasks of a job as text."""
+    return _streamed(services().runner.merged_text(
+        job_id, attempt=attempt, role=role, stream=stream, has_times=has_times),
+        "text/plain; charset=utf-8")
 
 
 def _streamed(file: Download, media: str) -> Response:

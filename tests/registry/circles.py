@@ -518,6 +518,7 @@ NOT_TRIED = {
     "api_sources.show_machine": "the machine, not the catalogue",
     **{f"api_jobs.{name}": JOBS for name in (
         "show_job", "stop_job", "read_log", "read_raw_log", "search_log", "read_metrics",
+        "read_merged_log", "read_merged_text",
         "show_receipt", "compare_receipts", "list_artifacts", "get_artifact", "run_again",
         "show_queue", "pause_queue", "resume_queue")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt")},

@@ -251,7 +251,7 @@ class MergedLogQuery(Given):
                          description="0: all of them, one after the other.")
     role: str = Field(default="", max_length=255, description="Only tasks of this role.")
     stream: Stream = Field(default="", description="Empty: both, in order.")
-    cursor: str = Field(default="", max_length=40_000,
+    cursor: str = Field(default="", max_length=8000,
                         description="What the answer before said; empty: the start.")
     limit: int = Field(default=1000, ge=1, le=5000, description="At most so many lines.")
     wait_s: float = Field(default=0, ge=0, le=25, description="How long to wait for more.")

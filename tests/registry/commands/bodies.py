@@ -21,6 +21,13 @@ def page(*texts, offset=0, is_complete=True):
                         for text in texts], "offset": offset, "is_complete": is_complete}
 
 
+def lines(*found, cursor="1.1", is_complete=True):
+    """A page of a merged log: index of the task and text of each line."""
+    return {"lines": [{"attempt": 1, "role": "main", "index": index, "stream": "stdout",
+                       "time": "2026-01-02T03:04:05Z", "text": text} for index, text in found],
+            "cursor": cursor, "is_complete": is_complete}
+
+
 def component(name="digits", **rest):
     return {"type": "job", "name": name, "reference": f"job/{name}@1.0.0", "version": "1.0.0",
             "contributor": "ann", "description": "Reads\ndigits", **rest}

@@ -1,6 +1,7 @@
 """submit, jobs, job, logs and stop."""
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from registry.api_client import ApiClient
 from registry.job_stream import JobStream, Progress
 from registry.log_printer import LogPrinter
 from tests.fakes.scripted_server import DROP, Answer
-from tests.registry.commands.bodies import job, page
+from tests.registry.commands.bodies import job, lines, page
 
 JOB = Path(__file__).parents[3] / "marketplace" / "job" / "digits_classifier.yaml"
 
@@ -110,12 +111,32 @@ def test_follow_goes_on_to_the_next_attempt(run, server):
     assert [each.query["attempt"] for each in server.asked("GET /jobs/7/log")] == ["1", "2"]
 
 
-def test_lines_of_several_tasks_carry_their_task_and_stay_whole(run, server):
-    server.answers |= {"GET /jobs/7": [job("RUNNING", instances=2), job(instances=2)],
-                       "GET /jobs/7/log": [page("he", offset=1, is_complete=False), page("x\ny"),
-                                           page("llo\n")]}
+def test_lines_of_several_tasks_carry_their_task_and_come_in_the_order_of_time(run, server):
+    server.answers |= {
+        "GET /jobs/7": [job("RUNNING", instances=2), job(instances=2)],
+        "GET /jobs/7/log/merged": [
+            lines((1, "x"), cursor="1.5", is_complete=False),
+            lines(cursor="1.5", is_complete=False),
+            lines((0, "hello"), (1, "y"), cursor="1.9")]}
     out = run("logs", "-f", "7")[1]
     assert out.splitlines() == ["main-1 | x", "main-0 | hello", "main-1 | y"]
+    assert [each.query.get("cursor") for each in server.asked("GET /jobs/7/log/merged")] == [
+        None, "1.5", "1.5"]
+
+
+def test_all_attempts_of_several_tasks_are_read_one_after_the_other(run, server):
+    server.answers |= {"GET /jobs/7": [job(instances=2, attempts=2)],
+                       "GET /jobs/7/log/merged": [lines((0, "first")), lines((1, "second"))]}
+    assert run("logs", "--all", "7")[1] == "main-0 | first\nmain-1 | second\n"
+    assert [each.query["attempt"] for each in server.asked("GET /jobs/7/log/merged")] == ["1", "2"]
+
+
+def test_times_stand_before_lines_and_not_before_their_pieces(run, server, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    server.answers |= {"GET /jobs/7": [job()], "GET /jobs/7/log": [page("epo", "ch 1\nep")]}
+    assert run("logs", "--times", "7")[1] == (
+        "2026-01-02 03:04:05.000 epoch 1\n2026-01-02 03:04:05.000 ep\n")
 
 
 def test_logs_without_follow_print_what_is_there(run, server):
