@@ -28,7 +28,7 @@ class PrivateEngine:
     containerd runs apart, so that each outlives the other. Docker's folder is a disk of `disk_mb`.
     """
 
-    def __init__(self, folder: Path, disk_mb: int = 512) -> None:
+    def __init__(self, folder: Path, disk_mb: int) -> None:
         self.folder, self.data = folder, folder / "data"
         self.dockerd: subprocess.Popen | None = None
         self.containerd: subprocess.Popen | None = None
@@ -121,11 +121,11 @@ class PrivateEngine:
                 subprocess.run(["umount", "--lazy", place], check=True)
 
 
-def private_engine(folder: Path) -> PrivateEngine:
+def private_engine(folder: Path, disk_mb: int = 512) -> PrivateEngine:
     """Made and started with the tests' image; skips where that cannot be."""
     if os.getuid() != 0 or not shutil.which("dockerd"):
         pytest.skip("NO ENGINE OF ITS OWN WAS STARTED: that takes root and dockerd")
-    made = PrivateEngine(folder)
+    made = PrivateEngine(folder, disk_mb)
     try:
         made.start()
         made.import_image()

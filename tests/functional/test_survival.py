@@ -1,35 +1,11 @@
 """Something is killed while a job is at each step of its life: each has one truthful end."""
-import os
+import signal
 
 import pytest
 
+from tests.functional.halting_stage import Stage
 from tests.functional.private_engine import private_engine
-from tests.functional.runner_process import IMAGE, RunnerProcess, spec, wait_for
-
-KEPT = {"storage": [{"kind": "storage", "uri": "kept", "target": "out"}]}
-SMALL = {"resources": {"cpu": 1, "memory_mb": 100}}
-LINES = 30
-BEGIN = ("echo ran >> $PAI_OUTPUT_DIR/starts",
-         f"for i in $(seq 1 {LINES}); do echo line $i; echo err $i >&2; done")
-# Writes on and on, until the gate is open.
-WRITE = ("i=0; until test -e out/open; do seq $((i + 1)) $((i += 100)); sleep 0.01; done",
-         "echo $i > $PAI_OUTPUT_DIR/count")
-WAIT = ("until test -e out/open; do sleep 0.01; done",)
-# The step of a job's life, and what the runner is about to do, or has just done, when it halts.
-PLACES = {
-    "to be prepared": "DockerDriver.image before",
-    "prepared": "JobStore.pin after",
-    "to be created": "DockerDriver.create before",
-    "created": "DockerDriver.create after",
-    "to be started": "DockerDriver.start before",
-    "started": "DockerDriver.start after",
-    "decided": "JobStore.decide after",
-    "to be removed": "DockerDriver.remove before",
-    "removed": "DockerDriver.remove after",
-    "to be ended": "JobStore.transition before",
-    "to be claimed": "JobStore.claim before",  # last, for it holds up the queue
-}
-
+from tests.functional.runner_process import RunnerProcess
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
@@ -38,85 +14,13 @@ def engine(tmp_path_factory):
     made.close()
 
 
-class Stage:
-    """A runner that can be halted, on an engine of its own, and one job at each step of life."""
-
-    def __init__(self, engine, runner, folder):
-        self.engine, self.runner, self.folder = engine, runner, folder
-        self.gate = runner.home / "storage/ann/kept/open"
-        self.jobs = {}
-        self.networks = self.network_names()
-        self.foreign = engine.client.containers.create(
-            IMAGE, "sleep 60", labels={"paishare.runner": "another"})
-
-    def network_names(self):
-        return sorted(network.name for network in self.engine.client.networks.list())
-
-    def submit(self, step, *commands, **changes):
-        self.jobs[step] = self.runner.submit(spec(*BEGIN, *commands, **KEPT, **SMALL, **changes))
-        return self.jobs[step]
-
-    def halt(self, step, place, act):
-        """Do what brings the runner to that place, and wait until it is there."""
-        (self.folder / "new").write_text(place)
-        os.replace(self.folder / "new", self.folder / "place")
-        act()
-        wait_for((self.folder / "halted").exists, f"a job is {step}", 60)
-        os.remove(self.folder / "halted")
-
-    def task_of(self, job_id):
-        return self.runner.job(job_id)["attempts"][-1]["tasks"][0]
-
-    def set_up(self):
-        for step, command in (("runs", WAIT), ("writes", WRITE)):
-            job_id = self.submit(step, *command)
-            wait_for(lambda: "line 30" in self.runner.log(job_id), f"a job {step}", 60)
-        job_id = self.submit("to be stopped", *WAIT)
-        wait_for(lambda: "line 30" in self.runner.log(job_id), "a job runs", 60)
-        self.halt("to be stopped", "DockerDriver.stop before",
-                  lambda: self.runner.post(f"/jobs/{job_id}/stop"))
-        for step, place in PLACES.items():
-            self.halt(step, place, lambda: self.submit(step))
-
-    def go(self):
-        (self.folder / "go").touch()
-
-    def check(self):
-        """All have ended and left nothing but what they should."""
-        self.gate.touch()
-        ended = {step: self.runner.wait(job_id) for step, job_id in self.jobs.items()}
-        for step, job in ended.items():
-            expected = "STOPPED" if step == "to be stopped" else "SUCCEEDED"
-            assert job["state"] == expected, (step, job)
-            for attempt in job["attempts"]:
-                self.check_attempt(step, job, attempt)
-            assert sorted(path.name for path in (self.runner.home / "jobs" / job["id"]).glob(
-                "*/*/*") if path.name not in ("commands", "log", "metrics", "output")) == []
-        assert self.runner.containers() == []
-        self.foreign.reload()
-        assert self.foreign.status == "created"
-        assert self.network_names() == self.networks
-        machine = self.runner.get("/machine")
-        assert machine["free"]["cpus"] == machine["cpus"]
-        return ended
-
-    def check_attempt(self, step, job, attempt):
-        folder = self.runner.home / "jobs" / job["id"] / str(attempt["number"]) / "main-0"
-        starts = folder / "output/starts"
-        is_last = attempt is job["attempts"][-1]
-        assert (starts.read_text() if starts.exists() else "") in ("ran\n", "" if not is_last
-                                                                   else "ran\n"), (step, attempt)
-        count = folder / "output/count"
-        numbers = range(1, int(count.read_text()) + 1) if count.exists() else ()
-        whole = {"stdout": [*(f"line {n}" for n in range(1, LINES + 1)), *map(str, numbers)],
-                 "stderr": [f"err {n}" for n in range(1, LINES + 1)]}
-        for stream, lines in whole.items():
-            text = "".join(f"{line}\n" for line in lines)
-            log = self.runner.log(job["id"], attempt=attempt["number"], stream=stream)
-            if is_last:
-                assert log == text, (step, attempt)
-            elif not (step == "writes" and stream == "stdout"):
-                assert text.startswith(log), (step, attempt)
+@pytest.fixture
+def live_stage(engine, stage):
+    engine.end(signal.SIGTERM)
+    engine.start(live_restore=True)
+    yield stage
+    engine.end(signal.SIGTERM)
+    engine.start()
 
 
 @pytest.fixture
@@ -141,3 +45,68 @@ def test_the_runner_is_killed(stage):
     stage.runner.start()
     ended = stage.check()
     assert {step: len(job["attempts"]) for step, job in ended.items()} == dict.fromkeys(ended, 1)
+
+
+def test_docker_is_killed(stage):
+    stage.set_up()
+    stage.engine.end(signal.SIGKILL)
+    stage.engine.start()
+    stage.go()
+    ended = stage.check()
+    assert len(ended["runs"]["attempts"]) == 2
+    for step, job in ended.items():
+        for attempt in job["attempts"][:-1]:
+            assert attempt["cause"] == "platform", (step, attempt)
+
+
+def test_docker_is_killed_where_it_keeps_containers_alive(live_stage):
+    live_stage.set_up()
+    live_stage.engine.end(signal.SIGKILL)
+    live_stage.engine.start(live_restore=True)
+    live_stage.go()
+    ended = live_stage.check()
+    assert {step: len(job["attempts"]) for step, job in ended.items()} == dict.fromkeys(ended, 1)
+
+
+def test_containerd_is_killed(stage):
+    stage.set_up()
+    stage.engine.kill_containerd()
+    stage.engine.start()
+    stage.go()
+    ended = stage.check()
+    assert [len(ended[step]["attempts"]) for step in ("runs", "writes")] == [1, 1]
+
+
+def test_the_shims_are_killed(stage):
+    stage.set_up()
+    stage.engine.kill_shims()
+    stage.go()
+    ended = stage.check(killed={"runs", "writes", "started"})
+    for step in ("runs", "writes"):
+        assert "(SIGKILL: by itself or from outside" in ended[step]["reason"]
+
+
+@pytest.mark.exhaustive
+def test_containerd_and_the_shims_are_killed(stage):
+    stage.set_up()
+    stage.engine.kill_containerd()
+    stage.engine.kill_shims()
+    stage.engine.start()
+    stage.go()
+    stage.check()
+
+
+@pytest.mark.parametrize("live_restore", [
+    True, pytest.param(False, marks=pytest.mark.exhaustive)])
+def test_the_machine_loses_power(stage, live_restore):
+    stage.engine.end(signal.SIGTERM)
+    stage.engine.start(live_restore=live_restore)
+    stage.set_up()
+    stage.runner.kill()
+    stage.engine.lose_power()
+    stage.engine.start(live_restore=live_restore)
+    stage.go()
+    stage.runner.start()
+    ended = stage.check()
+    for step in ("runs", "writes"):
+        assert "Docker was restarted" in ended[step]["attempts"][0]["reason"]
