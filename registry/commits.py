@@ -14,8 +14,10 @@ from registry.trees import NOTHING, Side, Tree
 LATEST_TIME_S = 253_402_300_799
 SUBMODULE = 0o160000
 MAX_PATH = 4096
+README_END = ".md"  # which no component file has
 ReadTree = Callable[[bytes | None], Tree]  # None: an empty one
-Pick = Callable[[str, Side], Side]
+Changed = tuple[str, Side, list[Side]]  # path, entry, and entries before
+Seen = dict[tuple[str, str], list[Changed]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +70,15 @@ class Standing:
 class Fetched:
     """What a fetch brought: the head, None before the first commit, and how many objects.
 
-    `tags` are the wanted tags of the origin, each with the commit that it names.
+    `tags` are the wanted tags of the origin, each with the commit that it names. `seen` is what
+    was found out on the way: by commit and folder, the files that a commit changed.
     """
 
     head: str | None
     prefix: str = ""
     objects: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
+    seen: Seen = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,17 +160,16 @@ def folder_at(read: ReadTree, tree: bytes, path: str) -> bytes | None:
     return id if stat.S_ISDIR(mode) else None
 
 
-def changes(read: ReadTree, commit: Commit, parents: Sequence[Commit],
-            prefix: str) -> Iterator[Change]:
-    """What a commit did to component files below `prefix`, by their paths."""
-    tree, *befores = [folder_at(read, each.tree, prefix) for each in (commit, *parents)]
-    for path, new, olds in sorted(changed_files(read, tree, befores, prefix)):
-        blobs = [_blob(old) for old in olds]
-        yield Change(
-            commit=commit, path=path, blob=_blob(new), is_link=stat.S_ISLNK(new[0]),
-            is_inherited=new in olds, before=tuple(
-                (parent.id, blob) for parent, blob, old in zip(parents, blobs, olds)
-                if blob and old[1] != new[1]))
+def changes(commit: Commit, changed: Sequence[Changed]) -> Iterator[Change]:
+    """What a commit did to component files, of all that it changed."""
+    for path, new, olds in changed:
+        if not path.endswith(README_END):
+            blobs = [_blob(old) for old in olds]
+            yield Change(
+                commit=commit, path=path, blob=_blob(new), is_link=stat.S_ISLNK(new[0]),
+                is_inherited=new in olds, before=tuple(
+                    (parent, blob) for parent, blob, old in zip(commit.parents, blobs, olds)
+                    if blob and old[1] != new[1]))
 
 
 def standing_after(changes: Sequence[Change]) -> list[Standing]:
@@ -180,40 +183,39 @@ def standing(read: ReadTree, tree: bytes, before: bytes | None,
     """Component files below `prefix` that differ between two trees; `before` None: all there are.
     """
     new, old = folder_at(read, tree, prefix), before and folder_at(read, before, prefix)
-    for path, side, olds in sorted(changed_files(read, new, [old] if old else [], prefix)):
-        yield Standing(path=path, blob=_blob(side), is_link=stat.S_ISLNK(side[0]),
-                       before=_blob(olds[0]) if olds else None)
+    for path, side, olds in sorted(_differing(read, new, [old] if old else [], prefix)):
+        if not path.endswith(README_END):
+            yield Standing(path=path, blob=_blob(side), is_link=stat.S_ISLNK(side[0]),
+                           before=_blob(olds[0]) if olds else None)
+
+
+def changed_files(read: ReadTree, tree: bytes, parents: Sequence[bytes],
+                  prefix: str) -> list[Changed]:
+    """The files below `prefix` that a folder has otherwise than some of those before, by path.
+
+    These are files whose text is read, of a component or a README beside one, and links in the
+    place of a component or of a folder of them.
+    """
+    new, *olds = [folder_at(read, each, prefix) for each in (tree, *parents)]
+    return sorted(_differing(read, new, olds, prefix))
+
+
+def blobs_of(changed: Sequence[Changed]) -> Iterator[str]:
+    """The files among these that stand there now."""
+    return (blob for _, side, _ in changed if (blob := _blob(side)))
 
 
 def _file(path: str, side: Side) -> Side:
-    """A component file, or a link where one or a folder of them would be; else NOTHING."""
     kind = stat.S_IFMT(side[0])
-    is_wanted = component_type(path) is not None and kind in (stat.S_IFREG, stat.S_IFLNK)
-    is_folder_link = kind == stat.S_IFLNK and path.rpartition("/")[2] in TYPES
-    return (kind, side[1]) if is_wanted or is_folder_link else NOTHING
+    is_component = component_type(path) is not None
+    is_wanted = is_component or is_readme(path) if kind == stat.S_IFREG else \
+        kind == stat.S_IFLNK and (is_component or path.rpartition("/")[2] in TYPES)
+    return (kind, side[1]) if is_wanted else NOTHING
 
 
-def _read_file(path: str, side: Side) -> Side:
-    """A file whose text is read: of a component, or a README beside one; else NOTHING."""
-    is_wanted = stat.S_ISREG(side[0]) and (component_type(path) is not None or is_readme(path))
-    return (stat.S_IFREG, side[1]) if is_wanted else NOTHING
-
-
-def read_blobs(read: ReadTree, commit: Commit, parents: Sequence[Commit],
-               prefix: str) -> Iterator[str]:
-    """The files below `prefix` whose text is read and that some parent has otherwise, as blobs."""
-    tree, *befores = [folder_at(read, each.tree, prefix) for each in (commit, *parents)]
-    for _, now, _ in changed_files(read, tree, befores, prefix, _read_file):
-        if now != NOTHING:
-            yield now[1].decode()
-
-
-def changed_files(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | None],
-                  prefix: str, file: Pick = _file) -> Iterator[tuple[str, Side, list[Side]]]:
-    """Path, entry and entries before of the component files that some tree before has otherwise.
-
-    `file` says which entry counts as one. No system has a file of more than 4096 bytes' path.
-    """
+def _differing(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | None],
+               prefix: str) -> Iterator[Changed]:
+    """Such files, in no order. No system has a file of more than 4096 bytes' path."""
     todo = [(prefix, tree, list(befores))]
     while todo:
         folder, new, olds = todo.pop()
@@ -223,7 +225,7 @@ def changed_files(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | 
             first, *rest = [id if stat.S_ISDIR(mode) else None for mode, id in sides]
             if (first or any(rest)) and len(path) <= MAX_PATH:
                 todo.append((path, first, rest))
-            now, *others = [file(path, side) for side in sides]
+            now, *others = [_file(path, side) for side in sides]
             if any(other != now for other in others) or (not olds and now != NOTHING):
                 yield path, now, others
 

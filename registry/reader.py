@@ -8,14 +8,17 @@ from typing import Callable, Container, Iterable, Iterator, Sequence
 
 from registry.commits import (
     Change,
+    Changed,
     Commit,
     ReadTree,
+    Seen,
     Standing,
+    blobs_of,
+    changed_files,
     changes,
     entry_at,
     folder_at,
     mainline_first,
-    read_blobs,
     standing,
 )
 from registry.errors import ComponentError, NotFoundError, Problem, RegistryError
@@ -26,7 +29,7 @@ from registry.yaml_nodes import MAX_BYTES
 README, MAX_README_BYTES = b"README.md", 64 << 10
 MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
 BYTES_A_FOLDER = 2500  # a longer list of names counts as several
-CACHED_COMMITS = 16_384
+CACHED_COMMITS, MAX_SEEN = 16_384, 40_000  # the latter are commits and files
 TOO_LARGE = Problem(
     line=1, column=1,
     message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
@@ -34,10 +37,15 @@ TOO_LARGE = Problem(
 
 
 class Reader:
-    """`tree`, `commit` and `blob` get one object each; the latter two raise NotFoundError."""
+    """`tree`, `commit` and `blob` get one object each; the latter two raise NotFoundError.
+
+    `seen` is what another reader of the same store found out, and what this one adds to it.
+    """
 
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
-                 blob: Callable[[str], bytes]) -> None:
+                 blob: Callable[[str], bytes], seen: Seen) -> None:
+        self._seen = seen
+        self._room = MAX_SEEN - sum(1 + len(found) for found in seen.values())
         self._tree = _Limited(tree)
         self.commit = lru_cache(maxsize=CACHED_COMMITS)(commit)
         self._blob = blob
@@ -77,25 +85,31 @@ class Reader:
     def changes(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> Iterator[Change]:
         """What each commit did to component files below some folders."""
         for commit in commits:
-            self._tree.left += FOLDERS_A_COMMIT
-            parents = [self.commit(parent) for parent in commit.parents]
             for prefix in prefixes:
-                yield from changes(self._tree, commit, parents, prefix)
+                yield from changes(commit, self._changed(commit, prefix))
 
     def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> set[str]:
         """Every blob that these commits brought and whose text may be read one day."""
-        found: set[str] = set()
-        for commit in commits:
-            self._tree.left += FOLDERS_A_COMMIT
-            parents = [self.commit(parent) for parent in commit.parents]
-            for prefix in prefixes:
-                found |= set(read_blobs(self._tree, commit, parents, prefix))
-        return found
+        return {blob for commit in commits for prefix in prefixes
+                for blob in blobs_of(self._changed(commit, prefix))}
 
     def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> set[str]:
         """The same of all that stands at one commit."""
-        alone = self.commit(commit).among(())
-        return {blob for prefix in prefixes for blob in read_blobs(self._tree, alone, [], prefix)}
+        tree = self.commit(commit).tree
+        return {blob for prefix in prefixes
+                for blob in blobs_of(changed_files(self._tree, tree, (), prefix))}
+
+    def _changed(self, commit: Commit, prefix: str) -> list[Changed]:
+        """What was seen once is not looked for again, within reason."""
+        found = self._seen.get((commit.id, prefix))
+        if found is None:
+            self._tree.left += FOLDERS_A_COMMIT
+            parents = [self.commit(parent).tree for parent in commit.parents]
+            found = changed_files(self._tree, commit.tree, parents, prefix)
+            if len(found) < self._room:
+                self._seen[commit.id, prefix] = found
+                self._room -= 1 + len(found)
+        return found
 
     def standing(self, head: str, before: str | None,
                  prefixes: Sequence[str]) -> list[Standing]:

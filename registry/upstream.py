@@ -99,7 +99,7 @@ class Upstream:
         prefixes = folders("", self._source.sub_paths)
         known = set(cursor.known if cursor else ())
         found: set[str] = set()
-        with self._store.reading() as files:
+        with self._store.reading(fetched.seen) as files:
             for head in [*(read.head for read in reads), fetched.head or ""]:
                 new = files.new_commits(head, known)
                 found |= files.read_blobs(new, prefixes)
