@@ -5,6 +5,7 @@ import os
 from typing import Mapping
 
 from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from registry import db, lock, quiet_logs
 from registry.access import Access
@@ -16,8 +17,8 @@ from registry.deliveries import Deliveries
 from registry.dump import Dumps
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
-from registry.image_logins import ImageLogins
 from registry.github_worker import LOCK as GITHUB_LOCK
+from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
 from registry.preview import Drafts
@@ -80,6 +81,10 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions[EXTENSION] = services_of(found)
+    if found.trusted_proxies:
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=found.trusted_proxies, x_proto=found.trusted_proxies,
+            x_host=found.trusted_proxies)
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, sources,
@@ -119,4 +124,5 @@ def services_of(found: Settings) -> Services:
         drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
         access=Access(engine),
-        is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK))
+        is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK),
+        public_url=found.public_url)

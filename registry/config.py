@@ -17,6 +17,7 @@ from registry.errors import RegistryError
 PACKAGE = Path(__file__).resolve().parent
 GITHUB_URL, GITHUB_API_URL = "https://github.com", "https://api.github.com"
 SEALING_KEY_BYTES = 32
+MAX_PROXIES = 10
 
 
 class Secret:
@@ -47,6 +48,8 @@ class Settings:
     `sync_interval_s` is the time between two looks at every source, `dump_interval_h` that between
     two dumps of the catalog; 0: none are made.
     `runner_token` None: the runner listens on a unix socket and asks for none.
+    `public_url` is how others reach this server, None: as their request says; of
+    `trusted_proxies` in a row the headers X-Forwarded-* are believed.
     `sealing_keys`: the first seals, the others only open; empty: the key is a file in the home.
     """
 
@@ -61,6 +64,8 @@ class Settings:
     github_url: str = GITHUB_URL
     github_api_url: str = GITHUB_API_URL
     sealing_keys: tuple[Secret, ...] = ()
+    public_url: str | None = None
+    trusted_proxies: int = 0
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -80,6 +85,8 @@ class Settings:
             github_url=github_url,
             github_api_url=_github_api_url(environ, github_url),
             sealing_keys=_sealing_keys(environ),
+            public_url=_public_url(environ),
+            trusted_proxies=_trusted_proxies(environ),
         )
 
     @property
@@ -199,6 +206,30 @@ def _github_api_url(environ: Mapping[str, str], github_url: str) -> str:
         raise RegistryError("PAISHARE_GITHUB_API_URL must look like https://github.example.org"
                             f"/api/v3, not {url!r}. Leave it out to use {usual}.")
     return url
+
+
+def _public_url(environ: Mapping[str, str]) -> str | None:
+    url = (environ.get("PAISHARE_PUBLIC_URL") or "").rstrip("/")
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or url != f"{parts.scheme}://{parts.netloc}" or parts.username is not None:
+        raise RegistryError("PAISHARE_PUBLIC_URL must be the address by which others reach this "
+                            "server, such as https://share.example.org, with nothing behind it, "
+                            f"not {url!r}.")
+    return url
+
+
+def _trusted_proxies(environ: Mapping[str, str]) -> int:
+    text = environ.get("PAISHARE_TRUSTED_PROXIES") or "0"
+    if not (text.isascii() and text.isdigit() and int(text[:6]) <= MAX_PROXIES):
+        raise RegistryError("PAISHARE_TRUSTED_PROXIES must be how many proxies stand before this "
+                            f"server, from 0 to {MAX_PROXIES}, not {text!r}.")
+    return int(text)
 
 
 def _is_secure_address(url: str) -> bool:

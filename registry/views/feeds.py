@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
-from flask import Blueprint, Response, request, url_for
+from flask import Blueprint, Response, request
 
 from registry.component import TYPES
 from registry.errors import NotFoundError
 from registry.feeds import News
 from registry.query import parse_query
+from registry.views.addresses import address_of, origin
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
@@ -39,8 +40,7 @@ def component(type_name: str, name: str) -> Response:
     if not news and not services().catalog.versions(type_name, name, source, user_id=viewer_id()):
         raise NotFoundError(f"There is no component {type_name}/{name}, so it has no feed. "
                             "Search the marketplace for its name.")
-    page = url_for("marketplace.show", type_name=type_name, rest=name, source=source,
-                   _external=True)
+    page = address_of("marketplace.show", type_name=type_name, rest=name, source=source)
     return _feed(f"{type_name}/{name}", page, news)
 
 
@@ -50,7 +50,7 @@ def contributor(contributor: str) -> Response:
     if not news:
         raise NotFoundError(f"No component is signed by {contributor[:200]!r}, so there is no feed "
                             "of that name. It must be written as on the component's page.")
-    page = url_for("marketplace.index", q=contributor, _external=True)
+    page = address_of("marketplace.index", q=contributor)
     return _feed(f"Components by {contributor}", page, news)
 
 
@@ -58,8 +58,7 @@ def contributor(contributor: str) -> Response:
 def query() -> Response:
     text = request.args.get("q", "").strip()
     types = tuple(name for name in request.args.getlist("type") if name in TYPES)
-    page = url_for("marketplace.index", q=text or None, type=types[0] if types else None,
-                   _external=True)
+    page = address_of("marketplace.index", q=text or None, type=types[0] if types else None)
     if not text and not types:
         return _feed("Everything new", page, services().feeds.newest(user_id=viewer_id()))
     found = services().search.search(parse_query(text).clause, types=types, sort="updated",
@@ -76,7 +75,7 @@ def _feed(title: str, page: str, news: list[News]) -> Response:
     _add(root, "id", f"tag:{_authority()},{SINCE}:{quote(_own_path())}")
     _add(root, "title", f"{title} – PAIShare")
     _add(root, "updated", iso(updated) or "")
-    _add(root, "link", rel="self", type="application/atom+xml", href=request.url)
+    _add(root, "link", rel="self", type="application/atom+xml", href=f"{origin()}{_own_path()}")
     _add(root, "link", rel="alternate", type="text/html", href=page)
     _add(_add(root, "author"), "name", "PAIShare")
     _add(root, "generator", "PAIShare")
@@ -118,13 +117,12 @@ def _page(news: News) -> str:
     is_by_number = news.version and news.kind != "moved" and not re.search(r"[\s@]", news.version)
     version = news.version if is_by_number else news.commit[:12]
     rest = f"{news.name}@{version}" if version else news.name
-    return url_for("marketplace.show", type_name=news.type, rest=rest, source=news.source,
-                   _external=True)
+    return address_of("marketplace.show", type_name=news.type, rest=rest, source=news.source)
 
 
 def _authority() -> str:
     """The name of this server as RFC 4151 can hold it."""
-    return re.sub("[^A-Za-z0-9.-]", "-", urlsplit(request.host_url).hostname or "paishare")
+    return re.sub("[^A-Za-z0-9.-]", "-", urlsplit(origin()).hostname or "paishare")
 
 
 def _own_path() -> str:

@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any, Mapping
 
-from flask import Blueprint, Response, jsonify, request, url_for
+from flask import Blueprint, Response, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from registry import openpai_shapes as shapes
@@ -16,6 +16,7 @@ from registry.dialects import component_text, form_values
 from registry.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from registry.jobs_v1 import check_v1, converted_v1
 from registry.views import auth, submissions
+from registry.views.addresses import address_of
 from registry.views.job_access import job_of, shown_jobs
 from registry.views.openpai_account import open_to_other_pages
 from registry.views.services import services
@@ -183,7 +184,6 @@ def _in_our_form(text: str, name: str | None) -> tuple[str, str | None]:
 
 def _detail(job: Mapping[str, Any]) -> dict[str, Any]:
     def log_url(attempt: int, role: str, index: int) -> str:
-        return url_for("jobs.show", job_id=job["id"], task=f"{role}-{index}", attempt=attempt,
-                       _external=True)
-    url = url_for("jobs.show", job_id=job["id"], _external=True)
+        return address_of("jobs.show", job_id=job["id"], task=f"{role}-{index}", attempt=attempt)
+    url = address_of("jobs.show", job_id=job["id"])
     return shapes.detail({**job, "url": url}, log_url)

@@ -35,7 +35,8 @@ EXTENSION = "paishare"
 class Services:
     """One of each for the whole process; all of them may be used by several threads.
 
-    `is_github_up` tells whether the process that speaks to GitHub runs.
+    `is_github_up` tells whether the process that speaks to GitHub runs. `public_url` is how others
+    reach this server, None: as their request says.
     """
 
     access: Access
@@ -60,6 +61,7 @@ class Services:
     runner: RunnerClient
     runs: Runs
     is_github_up: Callable[[], bool]
+    public_url: str | None = None
 
 
 def services() -> Services:

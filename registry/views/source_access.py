@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Sequence
 
-from flask import g, url_for
+from flask import g
 
 from registry.accounts import User
 from registry.entry import Entry
@@ -21,6 +21,7 @@ from registry.errors import (
 from registry.repository_name import check_branch
 from registry.sources import NewRepository, Source
 from registry.views import auth
+from registry.views.addresses import address_of
 from registry.views.services import services
 from registry.views.source_state import (
     State,
@@ -132,7 +133,7 @@ def webhook_of(source: Source) -> dict[str, str] | None:
     """Where GitHub may tell of pushes, and the secret that it signs with; for the owner alone."""
     if not is_on_github(source):
         return None
-    return {"url": url_for("api_webhooks.receive_delivery", source_id=source.id, _external=True),
+    return {"url": address_of("api_webhooks.receive_delivery", source_id=source.id),
             "secret": services().deliveries.secret(source.id).reveal()}
 
 
@@ -141,8 +142,8 @@ def make_webhook(user: User, source: Source) -> None:
     if not is_on_github(source):
         raise InvalidInputError(f"{source.name} is a folder of this server, which has no webhook.")
     services().repositories.make_webhook(
-        user.id, source, url_for("api_webhooks.receive_delivery", source_id=source.id,
-                                 _external=True), services().deliveries.secret(source.id))
+        user.id, source, address_of("api_webhooks.receive_delivery", source_id=source.id),
+        services().deliveries.secret(source.id))
 
 
 def source_json(source: Source) -> dict[str, Any]:
