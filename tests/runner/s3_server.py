@@ -23,37 +23,38 @@ class S3Server:
 
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="paishare-s3-"))
-        self._ports = dict(zip(PORTS, free_ports(len(PORTS))))
-        self.port = self._ports["s3.port"]
-        self.start()
+        while not self._starts():  # somebody was quicker to take one of its ports
+            pass
         return self
 
-    def start(self):
-        """Also again after `kill`: everything is where it was."""
+    def _starts(self):
+        ports = dict(zip(PORTS, free_ports(len(PORTS))))
+        self.port = ports["s3.port"]
         rights = self.folder / "rights.json"
         rights.write_text(json.dumps({"identities": [{
             "name": "all", "actions": ["Admin", "Read", "Write", "List"],
             "credentials": [{"accessKey": self.access_key, "secretKey": self.secret_key}]}]}))
-        with open(self.folder / "log", "ab") as log:
+        with open(self.folder / "log", "wb") as log:
             self._process = subprocess.Popen(
                 [WEED, "-logtostderr=true", "server", f"-dir={self.folder}", "-ip=127.0.0.1",
                  "-ip.bind=127.0.0.1", "-s3", f"-s3.config={rights}", "-volume.max=20",
                  "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
                  "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0",
-                 *(f"-{name}={port}" for name, port in self._ports.items())],
+                 *(f"-{name}={port}" for name, port in ports.items())],
                 stdout=log, stderr=log)
         deadline = time.monotonic() + START_S
         while not self._answers():
-            assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
-            assert time.monotonic() < deadline
+            said = (self.folder / "log").read_text()
+            assert time.monotonic() < deadline, said[-2000:]
+            if self._process.poll() is not None:
+                assert "address already in use" in said, said[-2000:]
+                return False
             time.sleep(0.05)
-
-    def kill(self):
-        self._process.kill()
-        self._process.wait()
+        return True
 
     def __exit__(self, *_):
-        self.kill()
+        self._process.kill()
+        self._process.wait()
         shutil.rmtree(self.folder)
 
     @property

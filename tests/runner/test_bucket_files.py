@@ -89,8 +89,7 @@ def test_wrong_keys_are_refused_without_being_told(storage, server, caplog):
     assert "another" not in str(caught.value) + repr(wrong) + caplog.text
 
 
-@pytest.mark.parametrize("endpoint", ["http://127.0.0.2:{}", "http://169.254.169.254:{}",
-                                      "http://[::ffff:127.0.0.1]:{}"])
+@pytest.mark.parametrize("endpoint", ["http://169.254.169.254:{}", "http://[::ffff:127.0.0.1]:{}"])
 def test_no_bucket_is_at_an_address_that_jobs_may_not_reach(endpoint, storage, server):
     inner = Bucket(name="digits", bucket=storage.bucket, endpoint=endpoint.format(server.port),
                    access_key="a", secret_key="b")
