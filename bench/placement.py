@@ -113,7 +113,8 @@ def passes(folder: Path) -> dict[str, float]:
         job, _ = store.enqueue(spec(dice))
         store.note(job.id, "queue", "Waits for free resources.")
     engine = LocalEngine(SimpleNamespace(  # type: ignore[arg-type]
-        ports=Ports(20000, 29999), describe=lambda promised: MACHINE))
+        ports=Ports(20000, 29999), describe=lambda promised: MACHINE,
+        shortage=lambda: None))
     queue = Dispatcher(store, engine, RulesFile(folder / "clusters.json"),
                        attempts=lambda: running)
 

@@ -16,7 +16,10 @@ from runner.config import Settings
 from runner.devices import describe
 from runner.docker_driver import DockerDriver
 from runner.errors import RunnerError
+from runner.housekeeping import Housekeeper
 from runner.job_store import JobStore
+from runner.local_engine import LocalEngine
+from runner.node_agent import NodeAgent
 from runner.ports import overlap_here
 from runner.staging import Stager
 from runner.storages import StoragesFile
@@ -51,12 +54,14 @@ def serve(settings: Settings) -> int:
     driver = DockerDriver(settings.runner_id())
     for warning in filter(None, [overlap_here(*settings.port_range), driver.advice()]):
         log.warning(warning)
-    worker = Worker(
-        settings, JobStore(settings.home / "runner.db"), driver,
-        Stager(settings.home / "cache", settings.home / "storage", settings.allowed_folders,
-               source_folders=settings.source_folders, storages=StoragesFile(
-                   settings.storages, [settings.home, *settings.source_folders])),
-        machine)
+    store = JobStore(settings.home / "runner.db")
+    stager = Stager(
+        settings.home / "cache", settings.home / "storage", settings.allowed_folders,
+        source_folders=settings.source_folders, storages=StoragesFile(
+            settings.storages, [settings.home, *settings.source_folders]))
+    agent = NodeAgent(settings, driver, stager, machine,
+                      Housekeeper(settings, store, driver, stager))
+    worker = Worker(settings, store, LocalEngine(agent), stager)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         worker.close()

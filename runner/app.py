@@ -174,7 +174,7 @@ def _whole(worker: Worker, job: Job) -> dict[str, Any]:
         "spec": json.loads(job.spec_text),
         "events": worker.store.events(job.id),
         "progress": None if progress is None else vars(progress),
-        "pulls": worker.images.of(job.id),
+        "pulls": worker.engine.pulls(job.id),
         "attempts": [_attempt(worker, job, row) for row in worker.store.attempts(job.id)],
     }
 

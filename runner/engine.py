@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Collection, Mapping, Protocol
+from typing import Any, Callable, Collection, Mapping, Protocol, Sequence
 
 from runner.devices import Gpu, Machine
 from runner.scheduler import Fit, Placement
-from runner.spec import JobSpec
+from runner.spec import JobSpec, Login
 
 GangKey = tuple[str, int]  # a job and the number of its attempt
 Slot = tuple[str, int]  # a task: its role and its index there
@@ -25,6 +25,22 @@ class Gang:
     @property
     def slots(self) -> tuple[Slot, ...]:
         return tuple((task.role, task.index) for task in self.placement.tasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """A job whose images and inputs are wanted, and who hears how that goes.
+
+    `login` gives what its user logs in to a registry with; `say` takes a stage and a sentence,
+    `report` a text, how much is here and of how much (None: not known).
+    """
+
+    job: str
+    spec: JobSpec
+    login: Callable[[str], Login | None]
+    say: Callable[[str, str], None]
+    report: Callable[[str, int, int | None], None]
+    is_cancelled: Callable[[], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +86,15 @@ class Engine(Protocol):
 
     def versions(self) -> Mapping[str, str | None]:
         """Of engine, kernel and GPU driver, as a receipt tells them."""
+
+    def prepare(self, errand: Errand) -> JobSpec:
+        """Bring images and inputs to where the job may run; returns the spec with all pinned.
+
+        Costs next to nothing where all is there. Raises EngineError, StagingError or Cancelled.
+        """
+
+    def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
+        """How far each pull of an image is that the job waits for."""
 
     def explain(self, spec: JobSpec) -> Fit:
         """Whether the engine could take such a gang now, later or never, and why."""

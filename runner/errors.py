@@ -16,6 +16,10 @@ class RunnerError(Exception):
         self.errors = tuple(errors)
 
 
+class Cancelled(Exception):
+    """Who wanted something does not want it any more."""
+
+
 class InvalidSpecError(RunnerError):
     """A job spec breaks its schema; `errors` holds `{"path", "message"}` for each place."""
 

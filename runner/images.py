@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator
 
 from runner import pull_faults
 from runner.docker_driver import DockerDriver, Pull, PullError
-from runner.errors import EngineError, RunnerError
+from runner.errors import Cancelled, EngineError, RunnerError
 from runner.image_access import ImageAccess
 from runner.pull_progress import PullProgress
 from runner.spec import Image, Login
@@ -20,10 +20,6 @@ log = logging.getLogger(__name__)
 PULLS_AT_ONCE = 3
 STALL_S = 20 * 60.0
 LOOK_S = 0.3
-
-
-class Cancelled(Exception):
-    """Who wanted the image does not want it any more."""
 
 
 @dataclass(frozen=True, kw_only=True)

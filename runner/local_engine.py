@@ -4,13 +4,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Callable, Collection, Mapping
+from typing import Any, Callable, Collection, Mapping, Sequence
 
 from runner.devices import Gpu, Machine
-from runner.engine import Gang, GangKey, Listener, Slot
+from runner.engine import Errand, Gang, GangKey, Listener, Slot
 from runner.node_agent import STARTS_AT_ONCE, NodeAgent
 from runner.room import Room, needs_of, whole_of
-from runner.scheduler import Fit, Placement, explain, place
+from runner.scheduler import LATER, Fit, Placement, both, explain, place
 from runner.spec import JobSpec
 
 
@@ -31,16 +31,19 @@ class LocalEngine:
     def explain(self, spec: JobSpec) -> Fit:
         with self._lock:
             machine = self._machine()
-            free = self._free(machine)
-            return explain(spec, whole=whole_of([machine], {}), gpu_reason=machine.gpu_reason,
-                           free=replace(free, gpus=free.gpus - machine.foreign),
-                           ports=self._agent.ports.candidates(), foreign=machine.foreign,
-                           is_port_free=self._is_port_free())
+            free, shortage = self._free(machine), self._agent.shortage()
+            fit = explain(spec, whole=whole_of([machine], {}), gpu_reason=machine.gpu_reason,
+                          free=replace(free, gpus=free.gpus - machine.foreign),
+                          ports=self._agent.ports.candidates(), foreign=machine.foreign,
+                          is_port_free=self._is_port_free())
+            return both(Fit(fit=LATER, reason=shortage), fit) if shortage else fit
 
     def reserve(self, key: GangKey, spec: JobSpec, gpus: Collection[Gpu]) -> Placement | None:
         with self._lock:
             if key in self._promised:
                 return self._promised[key].placement
+            if self._agent.shortage():
+                return None
             machine = self._machine()
             free = self._free(machine)
             placement = place(
@@ -103,6 +106,12 @@ class LocalEngine:
 
     def clear(self, gang: Gang) -> None:
         self._agent.clear(gang, gang.slots)
+
+    def prepare(self, errand: Errand) -> JobSpec:
+        return self._agent.preparation.run(errand)
+
+    def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
+        return self._agent.preparation.images.of(job)
 
     # -- the machine ----------------------------------------------------------------------------
 

@@ -17,6 +17,9 @@ from runner.ending import Endings
 from runner.engine import CREATED, ENDED, RUNNING, Gang, GangKey, Listener, Slot
 from runner.errors import EngineError
 from runner.follower import Follower
+from runner.housekeeping import Housekeeper
+from runner.image_access import ImageAccess
+from runner.images import Images
 from runner.launch import (
     DEFAULT_WORK_DIR,
     binds_of,
@@ -28,6 +31,7 @@ from runner.launch import (
 )
 from runner.metrics import Sampler, Watched
 from runner.ports import Ports
+from runner.preparation import Preparation
 from runner.staging import Owner, Stager
 from runner.task_log import LogQuota
 
@@ -40,23 +44,30 @@ RECLAIM_S = 60.0
 class NodeAgent:
     """Keeps nothing that Docker, the job's folder or the kernel would not tell it again."""
 
-    def __init__(self, settings: Settings, driver: DockerDriver, stager: Stager,
-                 machine: Machine) -> None:
+    def __init__(self, settings: Settings, driver: DockerDriver, stager: Stager, machine: Machine,
+                 housekeeper: Housekeeper) -> None:
         self.driver, self.ports = driver, Ports(*settings.port_range)
         self._settings, self._stager, self._machine = settings, stager, machine
         self._folders = JobFolders(settings.home / "jobs")
         self._endings = Endings(driver)
         self._sampler = Sampler(pid_of=self._endings.pid, gpu_usage=gpu_usage)
-        self._foreign = ForeignGpus()
+        self._foreign, self._housekeeper = ForeignGpus(), housekeeper
+        self.shortage = housekeeper.shortage
+        self.preparation = Preparation(
+            stager=stager, housekeeper=housekeeper, folders=self._folders, images=Images(
+                driver, ImageAccess(settings.home / "image-access.json"),
+                make_room=housekeeper.tidy))
         self._starts = threading.Semaphore(STARTS_AT_ONCE)
         self._lock = threading.Lock()
         self._followers: dict[tuple[GangKey, Slot], Follower] = {}
         self._quotas: dict[str, LogQuota] = {}
         self._sampler.start()
+        housekeeper.start()
 
     def close(self) -> None:
         """Let go of everything; containers run on."""
         self._sampler.close()
+        self._housekeeper.close()
         with self._lock:
             for each in self._followers.values():
                 each.let_go()

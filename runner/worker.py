@@ -1,41 +1,37 @@
 """The runner's loop: claim, prepare, place, run, retry; and everything found again after a kill."""
 from __future__ import annotations
 
-import dataclasses
 import errno
 import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Iterable
+from functools import partial
+from typing import Any, Callable, Iterable, TypeVar
 
 from runner import outcome
 from runner import spec as states
 from runner.artifacts import JobFolders
 from runner.attempt import Attempt, Workshop
 from runner.config import Settings
-from runner.devices import Machine
 from runner.dispatcher import Dispatcher
-from runner.docker_driver import DockerDriver
-from runner.errors import EngineError, RunnerError, StagingError
-from runner.housekeeping import Housekeeper
-from runner.image_access import ImageAccess
-from runner.images import Cancelled, Images, Want
+from runner.engine import Engine, Errand
+from runner.errors import Cancelled, EngineError, RunnerError, StagingError
 from runner.job_store import Job, JobStore
-from runner.local_engine import LocalEngine
 from runner.logins import Logins
 from runner.logs import Logs
-from runner.node_agent import NodeAgent
 from runner.outcome import Decision
 from runner.quotas import RulesFile
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
-from runner.spec import Image, Input, JobSpec, Login
-from runner.staging import Owner, Stager
+from runner.spec import JobSpec, Login
+from runner.staging import Stager
 from runner.storage_return import StorageReturn
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 PREPARE_AT_ONCE = 4
 PASS_EVERY_S = 5.0
 RETRY_ENGINE_S = 2.0
@@ -51,31 +47,22 @@ class Progress:
     total: int | None
 
 
-class _Cancelled(Exception):
-    """The job's stop was requested while it was being prepared."""
-
-
 class Worker:
     """Owns every job of this machine, from arrival to the end."""
 
-    def __init__(self, settings: Settings, store: JobStore, driver: DockerDriver, stager: Stager,
-                 machine: Machine) -> None:
-        self.settings, self.store, self.driver = settings, store, driver
-        self.stager, self.machine = stager, machine
+    def __init__(self, settings: Settings, store: JobStore, engine: Engine,
+                 stager: Stager) -> None:
+        self.store, self.engine = store, engine
         self.folders = JobFolders(settings.home / "jobs")
         self.progress: dict[str, Progress] = {}
         self.logs = Logs(self.folders, store)
-        self.engine = LocalEngine(NodeAgent(settings, driver, stager, machine))
-        self.queue = Dispatcher(store, self.engine, RulesFile(settings.clusters),
+        self.queue = Dispatcher(store, engine, RulesFile(settings.clusters),
                                 attempts=self._attempts)
         self._workshop = Workshop(
-            settings=settings, store=store, engine=self.engine, folders=self.folders,
+            settings=settings, store=store, engine=engine, folders=self.folders,
             on_log=self.logs.grew, storage=StorageReturn(
                 stager=stager, store=store, folders=self.folders, report=self._reporter,
                 is_closed=lambda: self._is_closed.is_set()))
-        self._housekeeper = Housekeeper(settings, store, driver, stager)
-        self.images = Images(driver, ImageAccess(settings.home / "image-access.json"),
-                             make_room=self._housekeeper.tidy)
         self.logins = Logins(settings.home / "logins")
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
@@ -87,7 +74,6 @@ class Worker:
 
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
-        self._housekeeper.start()
         self._recover()
         threading.Thread(target=self._loop, name="worker", daemon=True).start()
 
@@ -97,7 +83,6 @@ class Worker:
         self._wake.set()
         self.logs.close()
         self.engine.close()
-        self._housekeeper.close()
         self._preparers.shutdown(wait=False, cancel_futures=True)
 
     # -- what the API calls -------------------------------------------------------------------
@@ -189,16 +174,19 @@ class Worker:
 
     def _prepare(self, job: Job) -> None:
         try:
-            spec = self._pinned(job)
-            self.store.pin(job.id, spec)
+            self.store.pin(job.id, self.engine.prepare(self._errand(job)))
             self.store.note(job.id, "queue", "Waits for free resources.")
-        except (_Cancelled, Cancelled):
+        except Cancelled:
             log.info("job %s was stopped while it was prepared", job.id)
         except RunnerError as error:
             self._prepare_failed(job, error)
         except Exception as error:
             log.exception("preparing job %s failed", job.id)
-            self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
+            if _is_disk_full(error):  # the next pass prepares it again
+                self._say_full(job, "setup", error)
+                self._is_closed.wait(RETRY_ENGINE_S)
+            else:
+                self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
         finally:
             self.progress.pop(job.id, None)
             if self.store.get(job.id).stage in ("queue", "end"):
@@ -210,51 +198,20 @@ class Worker:
     def _prepare_failed(self, job: Job, error: RunnerError) -> None:
         is_platform = getattr(error, "is_platform", False)
         cause = outcome.STAGING if isinstance(error, StagingError) else outcome.IMAGE
-        self._end(job, Decision(state=states.FAILED, reason=error.message,
-                                cause=outcome.PLATFORM if is_platform else cause))
+        self._end(job.id, Decision(state=states.FAILED, reason=error.message,
+                                   cause=outcome.PLATFORM if is_platform else cause))
 
-    def _pinned(self, job: Job) -> JobSpec:
-        """Bring every image and input here; returns the spec with all of them pinned."""
-        images = {role.image: self._pin_image(job, role.image) for role in job.spec.task_roles}
-        inputs = {item: None for role in job.spec.task_roles for item in role.inputs}
-        if inputs:
-            self.store.note(job.id, "data", f"Fetching {len(inputs)} input"
-                            f"{'s' if len(inputs) > 1 else ''}.")
-        pinned = {item: self._pin_input(job, item) for item in inputs}
-        roles = tuple(dataclasses.replace(
-            role, image=images[role.image],
-            data=tuple(pinned[item] for item in role.data),
-            script=tuple(pinned[item] for item in role.script),
-            storage=tuple(pinned[item] for item in role.storage))
-            for role in job.spec.task_roles)
-        return dataclasses.replace(job.spec, task_roles=roles)
-
-    def _pin_image(self, job: Job, image: Image) -> Image:
-        brought = self.images.bring(image, Want(
-            job_id=job.id, user=job.user, login=self.logins.of(job.id, image.server),
-            is_cancelled=self._canceller(job), report=self._reporter(job),
-            say=lambda text: self.store.note(job.id, "image", text)))
-        self._housekeeper.note_image(brought.digest, is_pulled=brought.is_pulled)
-        return dataclasses.replace(image, digest=brought.digest)
-
-    def _pin_input(self, job: Job, item: Input) -> Input:
-        owner = Owner(user=job.user, folder=self.folders.storage(job.id))
-        fetched = self.stager.fetch(item, owner, report=self._reporter(job),
-                                    is_cancelled=self._canceller(job))
-        self._check_cancelled(job)
-        return fetched
+    def _errand(self, job: Job) -> Errand:
+        return Errand(
+            job=job.id, spec=job.spec, login=lambda server: self.logins.of(job.id, server),
+            say=lambda stage, text: self.store.note(job.id, stage, text),
+            report=self._reporter(job), is_cancelled=lambda: (
+                self._is_closed.is_set() or self.store.get(job.id).stop_requested))
 
     def _reporter(self, job: Job) -> Any:
         def report(text: str, current: int, total: int | None) -> None:
             self.progress[job.id] = Progress(text=text, current=current, total=total)
         return report
-
-    def _canceller(self, job: Job) -> Any:
-        return lambda: self._is_closed.is_set() or self.store.get(job.id).stop_requested
-
-    def _check_cancelled(self, job: Job) -> None:
-        if self._canceller(job)():
-            raise _Cancelled
 
     # -- running ------------------------------------------------------------------------------
 
@@ -276,16 +233,17 @@ class Worker:
             except Exception as error:
                 log.exception("job %s attempt %s was interrupted; it is taken up again",
                               attempt.job.id, attempt.number)
+                self._say_full(attempt.job, "run", error)
                 self._is_closed.wait(RETRY_ENGINE_S)
                 faults += not _is_passing(error)
                 if faults > OWN_FAULTS_ALLOWED:
-                    decision = self._give_up(attempt, error)
+                    decision = self._insist(partial(self._give_up, attempt, error))
                 attempt = Attempt(self._workshop, attempt.job, attempt.number, attempt.placement)
                 with self._lock:
                     self._running[attempt.job.id] = attempt
         if decision is not None:
             self.progress.pop(attempt.job.id, None)
-            self._end(self.store.get(attempt.job.id), decision)
+            self._insist(partial(self._end, attempt.job.id, decision))
             with self._lock:
                 self._running.pop(attempt.job.id, None)
             self._wake.set()
@@ -298,8 +256,27 @@ class Worker:
         self.engine.fence(attempt.gang.key)
         return decision
 
-    def _end(self, job: Job, decision: Decision) -> None:
+    def _insist(self, act: Callable[[], T]) -> T:
+        """Do what must be done once a job is over, also when the disk or Docker lets one wait."""
+        while True:
+            try:
+                return act()
+            except Exception as error:
+                if not _is_passing(error) or self._is_closed.is_set():
+                    raise
+                log.warning("%s; it is tried again", error)
+                self._is_closed.wait(RETRY_ENGINE_S)
+
+    def _say_full(self, job: Job, stage: str, error: Exception) -> None:
+        """Where a full disk holds a job up, tell, as far as the database can take it."""
+        if _is_disk_full(error):
+            with suppress(OSError):
+                self.store.note(job.id, stage, f"The disk of the runner is full: {self.folders.root}."
+                                " Make room there; the job goes on by itself then.")
+
+    def _end(self, job_id: str, decision: Decision) -> None:
         """Final state, or back to the queue for another attempt."""
+        job = self.store.get(job_id)
         is_platform = decision.cause in outcome.PLATFORM_CAUSES
         faults = job.platform_faults + 1 if is_platform else 0
         is_wanted = outcome.should_retry(job.spec.retry_count, job.retries, decision, faults)
@@ -343,7 +320,10 @@ class Worker:
             return list(self._running.values())
 
 
+def _is_disk_full(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def _is_passing(error: Exception) -> bool:
     """Docker away or a full disk: worth waiting for, however long it takes."""
-    is_disk_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return is_disk_full or isinstance(error, EngineError)
+    return _is_disk_full(error) or isinstance(error, EngineError)

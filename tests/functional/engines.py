@@ -17,6 +17,8 @@ from runner.config import Settings
 from runner.devices import DECLARED, Gpu, Machine
 from runner.docker_driver import DockerDriver
 from runner.engine import Engine, Exit, Gang, GangKey
+from runner.housekeeping import Housekeeper
+from runner.job_store import JobStore
 from runner.local_engine import LocalEngine
 from runner.node_agent import NodeAgent
 from runner.spec import Image, Input, JobSpec, PortRequest, Resources, TaskRoleSpec
@@ -49,14 +51,15 @@ class LocalUnderTest:
             cpus=4, memory_mb=2000, gpu_reason=None, host_ip="127.0.0.1", gpus=tuple(
                 Gpu(index=index, uuid=f"{DECLARED}{index}", model="A100", memory_mb=1)
                 for index in range(4)))
-        self.folders = JobFolders(folder / "jobs")
+        self.folders, self._store = JobFolders(folder / "jobs"), JobStore(folder / "runner.db")
         self.engine: Engine = self._made()
 
     def _made(self) -> Engine:
-        home = self._settings.home
+        home, driver = self._settings.home, DockerDriver(self._settings.runner_id())
+        stager = Stager(home / "cache", home / "storage", [])
         return LocalEngine(NodeAgent(
-            self._settings, DockerDriver(self._settings.runner_id()),
-            Stager(home / "cache", home / "storage", []), self._machine))
+            self._settings, driver, stager, self._machine,
+            Housekeeper(self._settings, self._store, driver, stager)))
 
     def restart(self) -> None:
         self.engine.close()
@@ -66,6 +69,7 @@ class LocalUnderTest:
         for key in self.engine.found():
             self.engine.fence(key)
         self.engine.close()
+        self._store.close()
         self.docker.close()
 
 

@@ -29,7 +29,7 @@ class RunnerProcess:
         self.process = subprocess.Popen(
             [sys.executable, *self.words], cwd=ROOT, stdout=log, stderr=log,
             env={**os.environ, "RUNNER_HOME": str(self.home), "RUNNER_GRACE_S": "2",
-                 **self.environ})
+                 "RUNNER_MIN_FREE_MB": "1", **self.environ})
         log.close()
         wait_for(self.is_up, "the runner answers")
 

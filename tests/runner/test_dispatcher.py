@@ -25,11 +25,13 @@ class Queue:
 
     def __init__(self, folder):
         self.folder, self.running, self.now_s, self.foreign = folder, {}, None, frozenset()
+        self.shortage = None
         self.store = JobStore(folder / "runner.db")
         self.dispatcher = self.made()
 
     def made(self):
-        engine = LocalEngine(SimpleNamespace(ports=Ports(20000, 29999), describe=self.describe))
+        engine = LocalEngine(SimpleNamespace(
+            ports=Ports(20000, 29999), describe=self.describe, shortage=lambda: self.shortage))
         for each in self.running.values():
             engine.hold(Gang(key=(each.job.id, each.number), spec=each.job.spec,
                              placement=each.placement))
@@ -161,6 +163,15 @@ def test_a_paused_queue_starts_nothing_until_it_goes_on_also_after_a_restart(que
     assert queue.dispatcher.standing(id_).reason == "The queue is paused."
     assert queue.dispatcher.explain(queue.store.get(id_).spec).fit == "later"
     queue.dispatcher.pause(None)
+    assert queue.run() == ["a"]
+
+
+def test_jobs_wait_while_a_disk_is_too_full_and_say_so(queue):
+    queue.shortage = "The disk of Docker is too full for jobs."
+    id_ = queue.submit("a")
+    assert queue.run() == []
+    assert queue.dispatcher.standing(id_).reason == "The disk of Docker is too full for jobs."
+    queue.shortage = None
     assert queue.run() == ["a"]
 
 

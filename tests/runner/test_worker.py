@@ -6,7 +6,10 @@ import pytest
 from runner.config import Settings
 from runner.devices import Machine
 from runner.errors import EngineError
+from runner.housekeeping import Housekeeper
 from runner.job_store import JobStore
+from runner.local_engine import LocalEngine
+from runner.node_agent import NodeAgent
 from runner.spec import Image, JobSpec, TaskRoleSpec
 from runner.worker import Worker
 
@@ -19,9 +22,12 @@ def away(*_args, **_more):
 def worker(tmp_path):
     """A worker without its loop, on an engine that is away."""
     settings = Settings.from_environ({"RUNNER_HOME": str(tmp_path)})
-    driver = SimpleNamespace(**dict.fromkeys(("find", "create", "own", "image", "pid"), away))
+    driver = SimpleNamespace(**dict.fromkeys(("find", "create", "own", "image", "info", "pid"), away))
     machine = Machine(cpus=4, memory_mb=1000, gpus=(), gpu_reason=None, host_ip="127.0.0.1")
-    made = Worker(settings, JobStore(tmp_path / "runner.db"), driver, SimpleNamespace(), machine)
+    store, stager = JobStore(tmp_path / "runner.db"), SimpleNamespace()
+    agent = NodeAgent(settings, driver, stager, machine,
+                      Housekeeper(settings, store, driver, stager))
+    made = Worker(settings, store, LocalEngine(agent), stager)
     yield made
     made.close()
 

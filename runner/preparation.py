@@ -1,0 +1,53 @@
+"""Brings the images and inputs of a job here while it waits for its turn, and pins them."""
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from runner.artifacts import JobFolders
+from runner.engine import Errand
+from runner.errors import Cancelled
+from runner.housekeeping import Housekeeper
+from runner.images import Images, Want
+from runner.spec import Image, Input, JobSpec
+from runner.staging import Owner, Stager
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """Keeps nothing: what is here already costs nothing, so it may be done again any time."""
+
+    images: Images
+    stager: Stager
+    housekeeper: Housekeeper
+    folders: JobFolders
+
+    def run(self, errand: Errand) -> JobSpec:
+        """The spec with everything pinned; raises EngineError, StagingError or Cancelled."""
+        roles = errand.spec.task_roles
+        images = {role.image: self._image(errand, role.image) for role in roles}
+        inputs = dict.fromkeys(item for role in roles for item in role.inputs)
+        if inputs:
+            errand.say("data", f"Fetching {len(inputs)} input{'s' if len(inputs) > 1 else ''}.")
+        pinned = {item: self._input(errand, item) for item in inputs}
+        return dataclasses.replace(errand.spec, task_roles=tuple(dataclasses.replace(
+            role, image=images[role.image],
+            data=tuple(pinned[item] for item in role.data),
+            script=tuple(pinned[item] for item in role.script),
+            storage=tuple(pinned[item] for item in role.storage)) for role in roles))
+
+    def _image(self, errand: Errand, image: Image) -> Image:
+        brought = self.images.bring(image, Want(
+            job_id=errand.job, user=errand.spec.user, login=errand.login(image.server),
+            is_cancelled=errand.is_cancelled, report=errand.report,
+            say=lambda text: errand.say("image", text)))
+        self.housekeeper.note_image(brought.digest, is_pulled=brought.is_pulled)
+        return dataclasses.replace(image, digest=brought.digest)
+
+    def _input(self, errand: Errand, item: Input) -> Input:
+        owner = Owner(user=errand.spec.user, folder=self.folders.storage(errand.job))
+        fetched = self.stager.fetch(item, owner, report=errand.report,
+                                    is_cancelled=errand.is_cancelled)
+        if errand.is_cancelled():
+            raise Cancelled
+        return fetched
