@@ -16,7 +16,8 @@ SUBMODULE = 0o160000
 MAX_PATH = 4096
 README_END = ".md"  # which no component file has
 ReadTree = Callable[[bytes | None], Tree]  # None: an empty one
-Changed = tuple[str, Side, list[Side]]  # path, entry, and entries before
+# Path, entry, entries before, and the folder that it is in; None where that is gone.
+Changed = tuple[str, Side, list[Side], bytes | None]
 Seen = dict[tuple[str, str], list[Changed]]
 
 
@@ -162,7 +163,7 @@ def folder_at(read: ReadTree, tree: bytes, path: str) -> bytes | None:
 
 def changes(commit: Commit, changed: Sequence[Changed]) -> Iterator[Change]:
     """What a commit did to component files, of all that it changed."""
-    for path, new, olds in changed:
+    for path, new, olds, _ in changed:
         if not path.endswith(README_END):
             blobs = [_blob(old) for old in olds]
             yield Change(
@@ -183,7 +184,7 @@ def standing(read: ReadTree, tree: bytes, before: bytes | None,
     """Component files below `prefix` that differ between two trees; `before` None: all there are.
     """
     new, old = folder_at(read, tree, prefix), before and folder_at(read, before, prefix)
-    for path, side, olds in sorted(_differing(read, new, [old] if old else [], prefix)):
+    for path, side, olds, _ in sorted(_differing(read, new, [old] if old else [], prefix)):
         if not path.endswith(README_END):
             yield Standing(path=path, blob=_blob(side), is_link=stat.S_ISLNK(side[0]),
                            before=_blob(olds[0]) if olds else None)
@@ -202,7 +203,7 @@ def changed_files(read: ReadTree, tree: bytes, parents: Sequence[bytes],
 
 def blobs_of(changed: Sequence[Changed]) -> Iterator[str]:
     """The files among these that stand there now."""
-    return (blob for _, side, _ in changed if (blob := _blob(side)))
+    return (blob for _, side, *_ in changed if (blob := _blob(side)))
 
 
 def _file(path: str, side: Side) -> Side:
@@ -227,7 +228,7 @@ def _differing(read: ReadTree, tree: bytes | None, befores: Sequence[bytes | Non
                 todo.append((path, first, rest))
             now, *others = [_file(path, side) for side in sides]
             if any(other != now for other in others) or (not olds and now != NOTHING):
-                yield path, now, others
+                yield path, now, others, new
 
 
 def _blob(side: Side) -> str | None:

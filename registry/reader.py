@@ -16,7 +16,6 @@ from registry.commits import (
     blobs_of,
     changed_files,
     changes,
-    entry_at,
     folder_at,
     mainline_first,
     standing,
@@ -45,6 +44,7 @@ class Reader:
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
                  blob: Callable[[str], bytes], seen: Seen) -> None:
         self._seen = seen
+        self._above: tuple[str, dict[str, bytes | None]] = "", {}
         self._room = MAX_SEEN - sum(1 + len(found) for found in seen.values())
         self._tree = _Limited(tree)
         self.commit = lru_cache(maxsize=CACHED_COMMITS)(commit)
@@ -59,7 +59,8 @@ class Reader:
 
     def blob_at(self, commit: str, path: str) -> str | None:
         """The id of the file at `path`; None where there is none."""
-        mode, id = entry_at(self._tree, self.commit(commit).tree, path)
+        above, _, name = path.rpartition("/")
+        mode, id = self._folder(commit, above).get(name.encode("utf-8", "surrogateescape"))
         return id.decode() if stat.S_ISREG(mode) else None
 
     def is_commit(self, id: str) -> bool:
@@ -109,7 +110,14 @@ class Reader:
             if len(found) < self._room:
                 self._seen[commit.id, prefix] = found
                 self._room -= 1 + len(found)
+        self._above = commit.id, {path.rpartition("/")[0]: folder for path, *_, folder in found}
         return found
+
+    def _folder(self, commit: str, path: str) -> Tree:
+        """Of a commit that was just looked at the folders with changes are at hand."""
+        if commit == self._above[0] and path in self._above[1]:
+            return self._tree(self._above[1][path])
+        return self._tree(folder_at(self._tree, self.commit(commit).tree, path))
 
     def standing(self, head: str, before: str | None,
                  prefixes: Sequence[str]) -> list[Standing]:
@@ -140,7 +148,7 @@ class Reader:
     def _readme_of(self, commit: str, path: str) -> str | None:
         above, _, name = path.rpartition("/")
         stem = posixpath.splitext(name)[0].encode("utf-8", "surrogateescape")
-        folder = self._tree(folder_at(self._tree, self.commit(commit).tree, above))
+        folder = self._folder(commit, above)
         mode, below = folder.get(stem)
         own = self._tree(below if stat.S_ISDIR(mode) else None)
         for mode, blob in (folder.get(stem + b".md"), own.get(README)):
