@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Callable, Collection, Iterator
 
@@ -17,6 +18,7 @@ FRESH_S = 600.0
 PART_LIFETIME_S = 7 * 24 * 3600
 _LOOK_AGAIN_S = 0.1
 _REPORT_EVERY_S = 0.5
+_RATE_OVER_S = 10.0
 _CHECK_EVERY_S = 0.2
 
 
@@ -30,6 +32,7 @@ class Watch:
 
     report: Report
     is_cancelled: Callable[[], bool]
+    _samples: deque[tuple[float, int]] = field(default_factory=deque)
     _reported_at: float = float("-inf")
     _checked_at: float = float("-inf")
 
@@ -41,11 +44,24 @@ class Watch:
             if self.is_cancelled():
                 raise FetchCancelled
 
-    def progress(self, text: str, current: int, total: int | None) -> None:
+    def progress(self, text: str, current: int, total: int | None, *,
+                 is_bytes: bool = True) -> None:
+        """Say how much is here; of bytes also, as soon as it is known, how many come a second."""
         now = time.monotonic()
         if now - self._reported_at >= _REPORT_EVERY_S or current == total:
             self._reported_at = now
-            self.report(text, current, total)
+            rate = self._rate(now, current) if is_bytes else 0
+            self.report(f"{text}, {rate / 1e6:.1f} MB/s" if rate else text, current, total)
+
+    def _rate(self, now: float, current: int) -> float:
+        """Bytes a second, over the last ten; 0 at the beginning of a transfer."""
+        if self._samples and current < self._samples[-1][1]:
+            self._samples.clear()
+        self._samples.append((now, current))
+        while len(self._samples) > 2 and now - self._samples[0][0] > _RATE_OVER_S:
+            self._samples.popleft()
+        begun, first = self._samples[0]
+        return (current - first) / (now - begun) if now - begun >= _REPORT_EVERY_S else 0.0
 
     def wait(self, seconds: float) -> None:
         """Sleep, but not past a cancellation."""

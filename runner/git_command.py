@@ -124,7 +124,8 @@ def _follow(process: subprocess.Popen[bytes], watch: Watch | None, text: str) ->
                 return tail
             tail = (tail + chunk)[-_TAIL_BYTES:]
             if watch and (found := _PROGRESS.findall(chunk)):
-                watch.progress(f"{text} (objects)", int(found[-1][0]), int(found[-1][1]))
+                watch.progress(f"{text} (objects)", int(found[-1][0]), int(found[-1][1]),
+                               is_bytes=False)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

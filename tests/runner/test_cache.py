@@ -116,12 +116,26 @@ def test_removing_a_link_leaves_what_it_points_to(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+def test_progress_tells_how_fast_bytes_come_once_that_is_known(monkeypatch):
+    clock, said = [100.0], []
+    monkeypatch.setattr("runner.cache.time.monotonic", lambda: clock[0])
+    watching = watch(report=lambda text, *_: said.append(text))
+    for at_s, current in ((100, 0), (102, 8_000_000), (104, 16_000_000), (115, 16_000_000),
+                          (120, 0), (121, 500_000)):
+        clock[0] = at_s
+        watching.progress("Fetching a", current, 20_000_000)
+    assert said == ["Fetching a", "Fetching a, 4.0 MB/s", "Fetching a, 4.0 MB/s", "Fetching a",
+                    "Fetching a", "Fetching a, 0.5 MB/s"]
+    watching.progress("Fetching r (objects)", 3, 3, is_bytes=False)
+    assert said[-1] == "Fetching r (objects)"
+
+
 def test_progress_is_reported_now_and_then_and_at_the_end():
     reports = []
     watching = watch(report=lambda *values: reports.append(values))
     for current in (1, 2, 3):
         watching.progress("x", current, 3)
-    assert reports == [("x", 1, 3), ("x", 3, 3)]
+    assert [values[1:] for values in reports] == [(1, 3), (3, 3)]
 
 
 @pytest.fixture

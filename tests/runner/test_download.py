@@ -68,7 +68,8 @@ def test_a_file_comes_into_the_cache_under_its_checksum(web, cache, fetch):
     assert fetch(f"{web.url}/data.bin", report=lambda *values: reports.append(values)) == SHA256
     assert cache.file(SHA256).read_bytes() == CONTENT
     assert reports[0] == ("Fetching data.bin", 0, None)
-    assert reports[-1] == ("Fetching data.bin", len(CONTENT), len(CONTENT))
+    assert reports[-1][0].startswith("Fetching data.bin")
+    assert reports[-1][1:] == (len(CONTENT), len(CONTENT))
     assert not list(cache.parts.iterdir())
 
 
