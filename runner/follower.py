@@ -59,8 +59,9 @@ class Follower:
         return self._error is None
 
     def let_go(self) -> None:
-        """Tell nobody anything any more."""
-        self._let_go.set()
+        """Tell nobody anything any more, and leave the log to who comes next."""
+        with self._lock:
+            self._let_go.set()
 
     def stop(self, grace_s: float) -> None:
         """End the container, however long Docker is away; returns without waiting."""
@@ -105,8 +106,7 @@ class Follower:
             task_log.close(is_complete=how is not None)
         return how
 
-    def _keep_output(self, task_log: TaskLog, stream: Iterator[Piece] | None,
-                     ) -> Exit | None:
+    def _keep_output(self, task_log: TaskLog, stream: Iterator[Piece] | None) -> Exit | None:
         """Append to the log until the container has ended.
 
         Where `stream` broke off, Docker's own log is read instead. That can end early while the
@@ -117,11 +117,12 @@ class Follower:
             is_new = False
             try:
                 for piece in stream or driver.log(self.name, task_log.resume_at()):
-                    task_log.append(*piece)
+                    with self._lock:
+                        if self._let_go.is_set():
+                            return None
+                        task_log.append(*piece)
                     self.listener.log_grew()
                     is_new = True
-                    if self._let_go.is_set():
-                        return None
                 found = driver.find(self.name)
                 if found and found.status == "running":
                     driver.wait(self.name, ENGINE_RETRY_S)
