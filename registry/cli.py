@@ -64,6 +64,8 @@ WORDS = {
     "again": Word(module="receipts", group="Jobs",
                   help="Run exactly what a job ran: the same images and inputs."),
     "stop": Word(module="jobs", group="Jobs", help="Ask jobs to stop."),
+    "release": Word(module="jobs", group="Jobs",
+                    help="Remove the failed containers that a job with isDebug has kept."),
     "queue": Word(module="queueing", group="Jobs",
                   help="See the machine's queue; as an admin, pause it."),
     "artifacts": Word(module="artifacts", group="Jobs",

@@ -106,6 +106,7 @@ def converted_v1(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
         "protocol_version": "v2", "name": name, "type": "job",
         "description": f"{value['jobName']}, written as {FORM}",
         **_given(value, "virtualCluster", "gpuType", "retryCount"),
+        **({"isDebug": True} if _is_debug(value) else {}),
         "prerequisites": [{"protocol_version": "v2", "name": IMAGE, "type": "dockerimage",
                            "uri": value.get("image")}, *_repositories(value)],
         "tasks": [_task(role, exports, value) for role in value["taskRoles"]]}
@@ -114,6 +115,11 @@ def converted_v1(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
 
 def _given(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value[name] for name in names if value.get(name) not in (None, "")}
+
+
+def _is_debug(value: Mapping[str, Any]) -> bool:
+    envs = value.get("jobEnvs")
+    return isinstance(envs, dict) and str(envs.get("isDebug")).lower() == "true"
 
 
 def _exports(envs: Any) -> list[str]:
@@ -170,10 +176,12 @@ def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
             yield _note(field, f"`{field}` is a folder of another file system, which no task finds "
                                f"here. {_INSTEAD[field]}")
     if value.get("authFile"):
-        yield _note("authFile", "`authFile` is not read. Images come from registries that this "
-                                "machine may pull from.")
+        yield _note("authFile", "`authFile` is not read. Add a login to the image's registry on the "
+                                "page Settings, or with `paishare registry add`.")
     envs = value.get("jobEnvs") or {}
     for name in envs if isinstance(envs, dict) else ():
+        if name == "isDebug" and _is_debug(value):
+            continue
         if name in ("isDebug", "paiAzRDMA") or not _ENV_NAME.fullmatch(str(name)):
             yield _note(f"jobEnvs.{name}", f"`jobEnvs.{name}` steers nothing here.")
     if value.get("extras"):

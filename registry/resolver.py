@@ -97,8 +97,8 @@ class _Resolution:
             virtual_cluster=job.get("virtualCluster") or "default",
             retry_count=int(job.get("retryCount", 0)), priority=int(job.get("priority", 0)),
             time_limit_s=int(job["timeLimitMinutes"]) * 60 if "timeLimitMinutes" in job else None,
-            gpu_type=job.get("gpuType") or "", origin=_origin(self.entry),
-            parameters=values, yaml=self.component.text)
+            gpu_type=job.get("gpuType") or "", is_debug=bool(job.get("isDebug")),
+            origin=_origin(self.entry), parameters=values, yaml=self.component.text)
 
     def _check_name(self, name: str | None) -> None:
         if name and not _JOB_NAME.fullmatch(name):

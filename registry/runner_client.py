@@ -106,6 +106,10 @@ class RunnerClient:
     def stop(self, id_: str) -> dict[str, Any]:
         return self._json("POST", ("jobs", id_, "stop"))
 
+    def release(self, id_: str) -> dict[str, Any]:
+        """Remove the containers that are kept of a job; the job as it is then."""
+        return self._json("POST", ("jobs", id_, "release"))
+
     def queue(self) -> dict[str, Any]:
         """`{"paused", "waiting", "running"}`; `paused` is what people are told, or None."""
         return self._json("GET", ("queue",))

@@ -146,6 +146,11 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
     def job(job_id: str) -> Response:
         return jsonify(_whole(worker, worker.store.get(job_id)))
 
+    @app.post("/jobs/<job_id>/release")
+    def release(job_id: str) -> Response:
+        worker.kept.release(worker.store.get(job_id).id)
+        return jsonify(_whole(worker, worker.store.get(job_id)))
+
     @app.post("/jobs/<job_id>/stop")
     def stop(job_id: str) -> tuple[Response, int]:
         return jsonify(_whole(worker, worker.stop(job_id))), 202
@@ -197,4 +202,5 @@ def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
                 job.id, row["number"], task["role"], task["idx"]))})
     return {"number": row["number"], "state": row["state"],
             "cause": decision.get("cause", outcome.NO_CAUSE), "reason": decision.get("reason", ""),
-            "started_at": row["started_at"], "finished_at": row["finished_at"], "tasks": tasks}
+            "started_at": row["started_at"], "finished_at": row["finished_at"], "tasks": tasks,
+            "kept": worker.kept.of((job.id, row["number"])) if job.spec.is_debug else None}

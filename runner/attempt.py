@@ -16,6 +16,7 @@ from runner.config import Settings
 from runner.engine import CREATED, RUNNING, Engine, Exit, Gang, Slot
 from runner.errors import RunnerError
 from runner.job_store import Job, JobStore, now
+from runner.kept import Kept
 from runner.outcome import Decision, TaskResult
 from runner.scheduler import Placement
 from runner.storage_return import StorageReturn
@@ -34,6 +35,7 @@ class Workshop:
     engine: Engine
     folders: JobFolders
     storage: StorageReturn
+    kept: Kept
     on_log: Callable[[], None]
 
 
@@ -88,10 +90,10 @@ class Attempt:
             raise RunnerError("All tasks have ended, but no rule says how the job did.")
         self._decide(decision)
         if self.shop.storage.has_copies(self.job):
-            self.shop.engine.clear(self.gang)  # only then all files are the runner's own
+            self.shop.kept.clear(self.gang)  # only then all files are the runner's own
             decision = self.shop.storage.send(self.job, decision)
         self._leave_receipt(decision)
-        self.shop.engine.clear(self.gang)
+        self.shop.kept.clear(self.gang)
         return decision
 
     # -- what the engine tells ------------------------------------------------------------------

@@ -19,7 +19,8 @@ class Settings:
     `allowed_folders` are read, and as storage written to; from `source_folders` Git
     repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`,
     `storages` that of `storages.StoragesFile`.
-    `gpus` are those that are only said to be there.
+    `gpus` are those that are only said to be there. `keep_s`: how long a failed container is kept
+    where its job asks for it.
     """
 
     home: Path
@@ -40,6 +41,7 @@ class Settings:
     log_quota_mb: int = 1024
     cache_mb: int = 51_200
     min_free_mb: int = 2048
+    keep_s: float = 86400.0
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -70,6 +72,7 @@ class Settings:
             log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
             cache_mb=_number(environ, "RUNNER_CACHE_MB") or 51_200,
             min_free_mb=_number(environ, "RUNNER_MIN_FREE_MB") or 2048,
+            keep_s=3600.0 * (_number(environ, "RUNNER_KEEP_HOURS") or 24),
         )
 
     def runner_id(self) -> str:

@@ -116,7 +116,8 @@ class JobSpec:
     `retry_count`: N further attempts after a failure of the user's code, -1 without limit,
     -2 also after success. `priority`: the higher, the earlier its turn; how high one may go, its
     virtual cluster says. `time_limit_s`: seconds that one attempt may run, None for no end.
-    `gpu_type` is part of a GPU's model name, empty for any.
+    `gpu_type` is part of a GPU's model name, empty for any. `is_debug`: the containers of tasks
+    that fail are kept for a while.
     `origin` (reference, source, commit, path, blob; all strings), `parameters` and `yaml` are kept
     for the reader and for "submit again"; they steer nothing.
     """
@@ -129,6 +130,7 @@ class JobSpec:
     priority: int = 0
     time_limit_s: int | None = None
     gpu_type: str = ""
+    is_debug: bool = False
     origin: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     yaml: str = ""
@@ -170,6 +172,7 @@ JOB_SPEC_SCHEMA = {
         "priority": {"type": "integer", "minimum": -1000, "maximum": 1000},
         "time_limit_s": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_LIMIT_S},
         "gpu_type": {"type": "string", "maxLength": 100},
+        "is_debug": {"type": "boolean"},
         "origin": {"type": "object", "additionalProperties": {"type": "string"}},
         "parameters": {"type": "object"},
         "yaml": {"type": "string"},

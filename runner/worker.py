@@ -20,6 +20,7 @@ from runner.dispatcher import Dispatcher
 from runner.engine import Engine, Errand
 from runner.errors import Cancelled, EngineError, RunnerError, StagingError
 from runner.job_store import Job, JobStore
+from runner.kept import Kept
 from runner.logins import Logins
 from runner.logs import Logs
 from runner.outcome import Decision
@@ -58,8 +59,9 @@ class Worker:
         self.logs = Logs(self.folders, store)
         self.queue = Dispatcher(store, engine, RulesFile(settings.clusters),
                                 attempts=self._attempts)
+        self.kept = Kept(settings, store, engine)
         self._workshop = Workshop(
-            settings=settings, store=store, engine=engine, folders=self.folders,
+            settings=settings, store=store, engine=engine, folders=self.folders, kept=self.kept,
             on_log=self.logs.grew, storage=StorageReturn(
                 stager=stager, store=store, folders=self.folders, report=self._reporter,
                 is_closed=lambda: self._is_closed.is_set()))
@@ -165,6 +167,7 @@ class Worker:
                     self._preparing.add(job.id)
                 self._preparers.submit(self._prepare, job)
         self.queue.run(ready, self._claimed)
+        self.kept.expire()
         return due_s
 
     def _claimed(self, job: Job, number: int, placement: Placement) -> None:
@@ -271,8 +274,8 @@ class Worker:
         """Where a full disk holds a job up, tell, as far as the database can take it."""
         if _is_disk_full(error):
             with suppress(OSError):
-                self.store.note(job.id, stage, f"The disk of the runner is full: {self.folders.root}."
-                                " Make room there; the job goes on by itself then.")
+                self.store.note(job.id, stage, "The disk of the runner is full: "
+                                f"{self.folders.root}. Make room there; the job goes on then.")
 
     def _end(self, job_id: str, decision: Decision) -> None:
         """Final state, or back to the queue for another attempt."""
@@ -300,7 +303,7 @@ class Worker:
         left = self.engine.found()
         self._adopt()
         live = {(row["job_id"], row["number"]) for row in self.store.running_attempts()}
-        for key in left - live:
+        for key in left - live - self.kept.keys():
             self.engine.fence(key)
 
     def _adopt(self) -> None:

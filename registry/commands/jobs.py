@@ -97,6 +97,9 @@ def job(client: ApiClient, terminal: Terminal, id_: str) -> None:
         (attempt["number"], f"{task['role']}-{task['index']}", task["state"], task["exit_code"],
          task["ip"], _ports(task["ports"]), task["exit_text"])
         for attempt in found["attempts"] for task in attempt["tasks"]])
+    for kept in filter(None, (attempt.get("kept") for attempt in found["attempts"])):
+        names = ", ".join(task["container"] for task in kept["tasks"])
+        terminal.say(f"Kept for debugging until {local_time(kept['until'])}: {names}")
     terminal.result("")
     terminal.table(["time", "stage", "event"], [
         (local_time(event["time"]), event["stage"], event["text"]) for event in found["events"]])
@@ -156,6 +159,17 @@ def stop(client: ApiClient, terminal: Terminal, ids: tuple[str, ...]) -> None:
         return
     for each in stopped:
         terminal.result(f"{each['id']}\t{each['state']}")
+
+
+@click.command()
+@click.argument("id_", metavar="ID")
+@api_command
+def release(client: ApiClient, terminal: Terminal, id_: str) -> None:
+    """Remove the failed containers that a job with isDebug has kept."""
+    found = client.post("jobs", id_, "release")
+    if terminal.is_json:
+        terminal.json(found)
+    terminal.say(f"Nothing of job {id_} is kept any more; its logs and artifacts stay.")
 
 
 def _print_found(terminal: Terminal, found: dict[str, Any]) -> None:

@@ -94,6 +94,12 @@ def stop_job(job_id: str) -> dict[str, Any]:
     return _with_url(job if is_open(user, job) else without_content(job))
 
 
+@api.route("POST", "/jobs/<job_id>/release", result=models.Job, errors=(404, 503))
+def release_job(job_id: str) -> dict[str, Any]:
+    """Remove the failed containers that were kept for debugging; none is no error."""
+    return _with_url(services().runner.release(job_of(auth.required_user(), job_id)["id"]))
+
+
 @api.route("GET", "/jobs/<job_id>/log", query=models.LogQuery, result=models.Log, errors=(404, 503))
 def read_log(job_id: str, query: models.LogQuery) -> dict[str, Any]:
     """What a task wrote since `offset`."""

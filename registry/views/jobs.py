@@ -72,6 +72,14 @@ def stop(job_id: str) -> ResponseReturnValue:
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
 
 
+@blueprint.post("/<job_id>/release")
+def release(job_id: str) -> ResponseReturnValue:
+    job = job_of(auth.required_user(), job_id)
+    services().runner.release(job["id"])
+    flash("The kept containers are removed.")
+    return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
 @blueprint.get("/<job_id>/search")
 def search(job_id: str) -> ResponseReturnValue:
     """The lines of one task's log that hold a text."""

@@ -169,6 +169,10 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", ["jobs", id_, "stop"]:
                 runner.jobs[id_]["stop_requested"] = True
                 self._json(runner.jobs[id_], 202)
+            case "POST", ["jobs", id_, "release"]:
+                for attempt in runner.jobs[id_]["attempts"]:
+                    attempt["kept"] = None
+                self._json(runner.jobs[id_])
             case "GET", ["jobs", id_, "artifacts"]:
                 self._json({"artifacts": [
                     {"attempt": key[1], "role": key[2], "index": key[3], "path": key[4],

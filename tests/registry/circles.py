@@ -517,10 +517,12 @@ NOT_TRIED = {
     "appearance.choose": OWN,
     "api_sources.show_machine": "the machine, not the catalogue",
     **{f"api_jobs.{name}": JOBS for name in (
-        "show_job", "stop_job", "read_log", "read_raw_log", "search_log", "read_metrics",
+        "show_job", "stop_job", "release_job", "read_log", "read_raw_log", "search_log",
+        "read_metrics",
         "read_merged_log", "read_merged_text",
         "show_receipt", "compare_receipts", "list_artifacts", "get_artifact", "run_again",
         "show_queue", "pause_queue", "resume_queue")},
-    **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt")},
+    **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt",
+                                         "release")},
 }
 OPENPAI = ("openpai_jobs", "openpai_users")  # its jobs and users, with the same rules as ours

@@ -75,7 +75,8 @@ def test_a_v1_job_keeps_everything_that_means_something_here():
         "portList": [{"label": "http", "beginAt": 8080, "portNumber": 1}]}
     assert (task["script"], task["minFailedTaskCount"]) == ("code", None)
     assert [note.path for note in made.notes] == [
-        "dataDir", "jobEnvs.isDebug", "taskRoles[0].storageGB"]
+        "dataDir", "taskRoles[0].storageGB"]
+    assert job["isDebug"] is True
 
 
 def test_a_job_of_protocol_2_keeps_everything_that_means_something_here():
@@ -156,4 +157,4 @@ def test_the_api_runs_a_job_of_another_form_and_tells_what_got_lost(web):
     assert "`extras.submitFrom` steers nothing here." in [
         warning["message"] for warning in made.json["warnings"]]
     found = program.post("/convert", {"text": V1}).json
-    assert found["form"] == "OpenPAI's v1 JSON" and len(found["notes"]) == 3
+    assert found["form"] == "OpenPAI's v1 JSON" and len(found["notes"]) == 2

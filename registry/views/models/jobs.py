@@ -135,6 +135,19 @@ class Task(Answer):
     usage: Sample | None = Field(description="The newest sample; null where none was taken.")
 
 
+class KeptTask(Answer):
+    role: str
+    index: int
+    container: str = Field(description="The name of the stopped container.")
+
+
+class Kept(Answer):
+    """Containers of tasks that failed, kept because the job asks for it with `isDebug`."""
+
+    until: datetime
+    tasks: list[KeptTask]
+
+
 class Attempt(Answer):
     number: int
     state: str
@@ -143,6 +156,7 @@ class Attempt(Answer):
     started_at: datetime
     finished_at: datetime | None
     tasks: list[Task]
+    kept: Kept | None = None
 
 
 class Job(JobSummary):
