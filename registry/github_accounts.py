@@ -179,7 +179,7 @@ class GitHubAccounts:
         if row.last_used_at is None or row.last_used_at < now - USED_AGAIN_AFTER:
             changes["last_used_at"] = now
         if is_background:
-            changes |= _counted(api.requests, now)
+            changes |= _counted(api.requests - api.unchanged, now)
         if api.remaining is not None and api.remaining < KEPT_FOR_PEOPLE and api.resets_at:
             changes["limited_until"] = min(api.resets_at, now + HOUR)
         if changes:

@@ -84,7 +84,8 @@ class GitHubApi:
     what GitHub refuses or does not answer. No method waits for a limit to pass. `met` is the last
     refusal that is about the token as a whole: TOKEN_DEAD or LATER. `asks_sso`: an organization
     wants the token authorized, at `sso_url` where GitHub said it. `turn` is held during each
-    request; where it raises BusyError nothing is sent, and the error is LATER.
+    request; where it raises BusyError nothing is sent, and the error is LATER. `unchanged` counts
+    the requests of which GitHub said that, and which it does not count.
     """
 
     def __init__(self, settings: Settings, token: Secret | None, *, is_hurried: bool = False,
@@ -94,6 +95,7 @@ class GitHubApi:
         self._turn = turn
         logging.getLogger("github").setLevel(logging.INFO)  # DEBUG would log private texts
         self.met: GitHubError | None = None
+        self.unchanged = 0
         self.asks_sso = False
         self.sso_url: str | None = None
         self._url, self._token, self._now = settings.github_url, token, now or _utc_now
@@ -272,26 +274,26 @@ class GitHubApi:
             {"head": head, "base": base, "title": title, "body": body,
              "maintainer_can_modify": may_maintainers_modify}, "number").body)
 
-    def pull(self, upstream_id: int, number: int) -> PullInfo:
-        """With its checks and reviews; three to four requests."""
-        path = f"/repositories/{upstream_id}"
-        body = self._ask("GET", f"{path}/pulls/{number:d}").body
-        found = self._read(records.pull, body)
-        return replace(found, checks=self._checks(path, found.head_sha),
-                       reviews=self._reviews(f"{path}/pulls/{number:d}/reviews"))
+    def change_pull(self, upstream_id: int, number: int, *, title: str, body: str) -> None:
+        """Another title and text for it."""
+        self._write("PATCH", f"/repositories/{upstream_id}/pulls/{number:d}", Action.WRITE,
+                    {"title": title, "body": body}, "number")
 
-    def _checks(self, path: str, sha: str) -> tuple[records.Check, ...] | None:
-        if not sha:
-            return ()
-        runs = self._allowed(f"{path}/commits/{_sha(sha)}/check-runs")
-        statuses = self._allowed(f"{path}/commits/{_sha(sha)}/status")
-        if runs is None and statuses is None:
-            return None
-        return self._read(records.checks, runs or {}, statuses or {})
+    def pull(self, upstream_id: int, number: int, known: PullInfo | None = None) -> PullInfo:
+        """With its checks and reviews; four requests, and what is as `known` costs nothing.
 
-    def _reviews(self, path: str) -> tuple[records.Review, ...] | None:
-        found = self._allowed(path)
-        return None if found is None else self._read(records.latest_reviews, found)
+        Whether it can be merged GitHub finds out when it is asked, so until then it is asked.
+        """
+        path, etags = f"/repositories/{upstream_id}", dict(known.etags if known else {})
+        if known is None or known.is_mergeable is None:
+            etags.pop("pull", None)
+        answer = self._ask("GET", f"{path}/pulls/{number:d}", etag=etags.pop("pull", None))
+        found = known if known and answer.status == UNCHANGED else self._read(
+            records.pull, answer.body)
+        parts = _Parts(self, answer.headers.get("etag"), known, etags)
+        return replace(
+            found, checks=parts.checks(path, found.head_sha),
+            reviews=parts.reviews(f"{path}/pulls/{number:d}/reviews"), etags=parts.seen)
 
     def create_hook(self, repo_id: int, url: str, secret: Secret,
                     events: Sequence[str] = ("push",)) -> int:
@@ -323,10 +325,10 @@ class GitHubApi:
                 return None
             raise
 
-    def _allowed(self, path: str) -> Any:
+    def _allowed(self, path: str, etag: str | None = None) -> _Answer | None:
         """What is there; None where the token may not read it."""
         try:
-            return self._ask("GET", path, parameters={"per_page": PER_PAGE}).body
+            return self._ask("GET", path, parameters={"per_page": PER_PAGE}, etag=etag)
         except GitHubError as error:
             if error.code in (Code.GONE, Code.FORBIDDEN):
                 return None
@@ -353,6 +355,7 @@ class GitHubApi:
         except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
         answer = _Answer(status=status, headers=headers, body=_json(text))
+        self.unchanged += status == UNCHANGED
         if SSO in headers:
             self.asks_sso, self.sso_url = True, sso_link(headers, self._url) or self.sso_url
         if status >= 400:
@@ -387,6 +390,50 @@ class GitHubApi:
 
     def _hide(self, text: str) -> str:
         return redacted(text, *([self._token] if self._token else []))
+
+
+class _Parts:
+    """The checks and reviews of a pull request, each asked for only where it changed."""
+
+    def __init__(self, api: GitHubApi, etag: str | None, known: PullInfo | None,
+                 etags: Mapping[str, str]) -> None:
+        self._api, self._known, self._etags = api, known, etags
+        self.seen = {"pull": etag} if etag else {}
+
+    def checks(self, path: str, sha: str) -> tuple[records.Check, ...] | None:
+        """What two kinds of services say of a commit; None where the token reads neither."""
+        if not sha:
+            return ()
+        known = self._known if self._known and self._known.head_sha == sha else None
+        places = {"runs": f"{path}/commits/{_sha(sha)}/check-runs",
+                  "statuses": f"{path}/commits/{_sha(sha)}/status"}
+        found = {what: self._ask(what, place, bool(known)) for what, place in places.items()}
+        if known and all(map(_is_unchanged, found.values())):
+            return known.checks
+        for what, place in places.items():
+            if _is_unchanged(found[what]):
+                found[what] = self._ask(what, place, False)
+        runs, statuses = (answer and answer.body for answer in found.values())
+        if runs is None and statuses is None:
+            return None
+        return self._api._read(records.checks, runs or {}, statuses or {})
+
+    def reviews(self, path: str) -> tuple[records.Review, ...] | None:
+        """The last word of each person; None where the token may not read them."""
+        answer = self._ask("reviews", path, self._known is not None)
+        if self._known and _is_unchanged(answer):
+            return self._known.reviews
+        return None if answer is None else self._api._read(records.latest_reviews, answer.body)
+
+    def _ask(self, what: str, path: str, is_known: bool) -> _Answer | None:
+        answer = self._api._allowed(path, self._etags.get(what) if is_known else None)
+        if answer and (etag := answer.headers.get("etag") or self._etags.get(what)):
+            self.seen[what] = etag
+        return answer
+
+
+def _is_unchanged(answer: _Answer | None) -> bool:
+    return answer is not None and answer.status == UNCHANGED
 
 
 def _tree_item(path: str, text: str | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What GitHub tells, in our words: who, which repository, which pull request. Pure."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Mapping
 
@@ -88,7 +88,8 @@ class PullInfo:
     """A pull request. `is_mergeable` None: GitHub does not know yet.
 
     `head` is `user:branch`, None once its repository is gone. `checks` and `reviews` are empty
-    where they were not asked for; None where the token may not read them.
+    where they were not asked for; None where the token may not read them. `etags` are those of the
+    answers that told all this, by what each was about.
     """
 
     number: int
@@ -103,6 +104,8 @@ class PullInfo:
     merged_at: datetime | None
     checks: tuple[Check, ...] | None = ()
     reviews: tuple[Review, ...] | None = ()
+    body: str = ""
+    etags: Mapping[str, str] = field(default_factory=dict)
 
 
 def identity(body: Mapping[str, Any], headers: Mapping[str, str], token: str) -> Identity:
@@ -165,7 +168,32 @@ def pull(body: Mapping[str, Any], checks: tuple[Check, ...] | None = (),
         is_merged=bool(body.get("merged_at")), is_mergeable=body.get("mergeable"),
         head=head.get("label") if head.get("repo") else None, head_sha=head.get("sha") or "",
         base=(body.get("base") or {}).get("ref") or "", title=body.get("title") or "",
+        body=(body.get("body") or "").replace("\r\n", "\n"),
         merged_at=moment(body.get("merged_at")), checks=checks, reviews=reviews)
+
+
+def pull_json(pull: PullInfo) -> dict[str, Any]:
+    """What is kept of it."""
+    return {
+        "number": pull.number, "url": pull.url, "state": pull.state, "title": pull.title,
+        "body": pull.body, "is_merged": pull.is_merged, "is_mergeable": pull.is_mergeable,
+        "head": pull.head, "head_sha": pull.head_sha, "base": pull.base,
+        "checks": None if pull.checks is None else [
+            {"name": check.name, "state": check.state, "url": check.url} for check in pull.checks],
+        "reviews": None if pull.reviews is None else [
+            {"login": review.login, "state": review.state} for review in pull.reviews],
+        "etags": dict(pull.etags)}
+
+
+def pull_of(kept: Mapping[str, Any]) -> PullInfo | None:
+    """The same again; None: what an older release kept, which says too little."""
+    if "etags" not in kept:
+        return None
+    checks, reviews = kept["checks"], kept["reviews"]
+    return PullInfo(**{
+        **kept, "merged_at": None,
+        "checks": None if checks is None else tuple(Check(**each) for each in checks),
+        "reviews": None if reviews is None else tuple(Review(**each) for each in reviews)})
 
 
 def moment(text: str | None) -> datetime | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Collection, Iterator
 
 from registry.catalog import Catalog
 from registry.component import Component, locate, parse
@@ -70,12 +70,13 @@ class Drafts:
         ConflictError where the publication went on meanwhile. What GitHub refuses stands in the
         draft's `problem`.
         """
-        values, is_own_title = self._values(user_id, wanted), bool(wanted.title.strip())
-        if id_ is None:
+        values = self._values(user_id, wanted)
+        before = None if id_ is None else self._publications.get(user_id, id_)
+        if before is None:
             draft = self._publications.take_up_draft(user_id, **values)
         else:
-            draft = self._publications.rewrite(self._publications.get(user_id, id_), **values)
-        return self.look(draft, keeps_words=is_own_title)
+            draft = self._publications.rewrite(before, **values)
+        return self.look(draft, renewed=_renewed(before, wanted))
 
     def rebuild(self, publication: Publication) -> Publication:
         """A draft of the same text on what stands there now; raises as `make`."""
@@ -84,8 +85,11 @@ class Drafts:
             title=publication.title, body=publication.body,
             is_signed_off=publication.is_signed_off), id_=publication.id)
 
-    def look(self, draft: Publication, *, keeps_words: bool = True) -> Publication:
-        """Ask GitHub what stands there now; the answer is in the row, a refusal in `problem`."""
+    def look(self, draft: Publication, *, renewed: Collection[str] = ()) -> Publication:
+        """Ask GitHub what stands there now; the answer is in the row, a refusal in `problem`.
+
+        `renewed` names what is made anew of the pull request's words, as it is all the same.
+        """
         try:
             with self._accounts.asking(draft.user_id, is_hurried=True) as api:
                 found = self._found(api, draft)
@@ -93,8 +97,8 @@ class Drafts:
             detail = " ".join(filter(None, [error.detail, error.link]))
             code = "LOOK_LATER" if error.code in _PASSING else str(error.code)
             return self._publications.saved(draft, problem=code, detail=detail)
-        if not keeps_words:
-            found |= _words(draft, found["before"])
+        words = _words(draft, found["before"])
+        found |= {name: words[name] for name in renewed}
         return self._publications.saved(draft, problem=found.pop("problem", None), detail="",
                                         **found)
 
@@ -264,6 +268,14 @@ def _words(draft: Publication, before: str | None) -> dict[str, str]:
     difference = None if old is None or is_new else compare(old, component)
     return {"title": default_title(component, is_new=is_new),
             "body": default_body(component, difference)}
+
+
+def _renewed(before: Publication | None, wanted: Wanted) -> tuple[str, ...]:
+    """Words of the pull request that nobody wrote: left empty, or made here and left alone."""
+    made = [_words(before, stood) for stood in {before.before, None}] if before else []
+    given = {"title": wanted.title.strip(), "body": wanted.body.strip()}
+    return tuple(name for name in ("title", "body") if not given[name]
+                 or any(given[name] == words[name] for words in made))
 
 
 def _component(text: str | None) -> Component | None:

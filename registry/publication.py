@@ -114,6 +114,17 @@ class Publication:
         return f"{self.head_repository.partition('/')[0]}:{self.branch}"
 
     @property
+    def has_new_words(self) -> bool:
+        """Whether its author wrote another title or text since its pull request was looked at."""
+        return "body" in (self.pull or {}) and self.is_reworded(self.title, self.body)
+
+    def is_reworded(self, title: str, body: str) -> bool:
+        """Whether these are other words than the pull request was last seen to have."""
+        pull = self.pull or {}
+        return (title[:MAX_TITLE], body[:MAX_BODY]) != (
+            pull.get("title", "")[:MAX_TITLE], pull.get("body", "")[:MAX_BODY])
+
+    @property
     def seen(self) -> str:
         """What its author agrees to, in short: this text, in place of what stood there."""
         parts = (self.repository, self.base_sha, self.path, self.text)

@@ -84,6 +84,10 @@ ADVICE = {
         title="Someone else pushed to the branch", actions=(OUTSIDE, EDIT),
         text="Their change would be lost, so nothing was written. Go on with the pull request on "
              "GitHub."),
+    "WORDS_KEPT": Advice(
+        title="The change is there, but title and text are as before", actions=(OUTSIDE, EDIT),
+        text="GitHub did not let your token change these two of the pull request. Change them "
+             "there; what they say is taken over here."),
     "CONFLICT": Advice(
         title="The pull request conflicts with what was merged since",
         actions=(REBUILD, OUTSIDE),

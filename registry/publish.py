@@ -23,6 +23,8 @@ from registry.publication import (
     FORK_TRIES,
     FORK_WAIT,
     FORKING,
+    MAX_BODY,
+    MAX_TITLE,
     MERGED,
     OPEN,
     OPENING,
@@ -49,6 +51,7 @@ MAX_FORKS = 10  # that are looked at one by one
 GIVE_UP_AFTER = timedelta(days=2)  # of answers that say nothing
 FOLLOW_FOR = timedelta(days=30)  # until what was merged is found by the sync
 _MOVED_FORK = frozenset({Code.EMPTY, Code.GONE})
+_NOT_ITS_WORDS = frozenset({Code.GONE, Code.FORBIDDEN, Code.SCOPE_MISSING, Code.REFUSED})
 Changes = dict[str, Any]
 
 
@@ -204,7 +207,7 @@ class Publisher:
         try:
             if publication.is_update:
                 way.api.move_branch(repo_id, branch, commit)
-                return self._at(OPEN, self._pause)
+                return self._at(OPENING if publication.has_new_words else OPEN, self._pause)
             way.api.create_branch(repo_id, branch, commit)
         except GitHubError as error:
             return self._without_branch(way, publication, error)
@@ -260,6 +263,8 @@ class Publisher:
     # --- the pull request -----------------------------------------------------------------------
 
     def _open(self, way: Publishing, publication: Publication) -> Changes:
+        if publication.is_update:
+            return self._reword(way, publication)
         known = self._known_pull(way, publication)
         if known:
             return known
@@ -277,6 +282,17 @@ class Publisher:
             raise
         return self._seen(publication, pull)
 
+    def _reword(self, way: Publishing, publication: Publication) -> Changes:
+        """Its author wants another title or text; where GitHub refuses that, the rest stands."""
+        words = {"title": publication.title, "body": publication.body}
+        try:
+            way.api.change_pull(publication.repo_id, publication.pull_number or 0, **words)
+        except GitHubError as error:
+            if error.code not in _NOT_ITS_WORDS:
+                raise
+            return self._at(OPEN, self._pause) | {"problem": "WORDS_KEPT", "detail": error.detail}
+        return self._at(OPEN, self._pause) | {"pull": {**(publication.pull or {}), **words}}
+
     def _look_for_pull(self, way: Publishing, publication: Publication) -> Changes:
         return self._known_pull(way, publication) or self._at(
             FINISH_ON_GITHUB, max(self._watch_wait(publication) / 6, AGAIN))
@@ -291,11 +307,16 @@ class Publisher:
         return self._seen(publication, chosen) if chosen else None
 
     def _watch(self, way: Publishing, publication: Publication) -> Changes:
-        pull = way.api.pull(publication.repo_id, publication.pull_number or 0)
+        pull = way.api.pull(publication.repo_id, publication.pull_number or 0,
+                            records.pull_of(publication.pull or {}))
         return self._seen(publication, pull)
 
     def _seen(self, publication: Publication, pull: PullInfo) -> Changes:
-        changes = {"pull_number": pull.number, "pull": _pull_json(pull)}
+        changes = {"pull_number": pull.number, "pull": records.pull_json(pull)}
+        is_refused = publication.problem == "WORDS_KEPT" and not publication.is_reworded(
+            pull.title, pull.body)
+        if not is_refused:
+            changes |= {"title": pull.title[:MAX_TITLE], "body": pull.body[:MAX_BODY]}
         if pull.is_merged:
             return changes | self._merged()
         if pull.state == records.CLOSED:
@@ -304,7 +325,8 @@ class Publisher:
         wait = self._watch_wait(publication)
         if pull.is_mergeable is None:  # GitHub finds that out when it is asked
             wait = min(wait, max(AGAIN, self._age(publication) / 2))
-        return changes | self._at(OPEN, wait) | {"problem": problem_of(pull)}
+        problem = problem_of(pull) or ("WORDS_KEPT" if is_refused else None)
+        return changes | self._at(OPEN, wait) | {"problem": problem}
 
     # --- after it -------------------------------------------------------------------------------
 
@@ -387,14 +409,3 @@ def _number_of(publication: Publication) -> int:
     first = branch_name(publication, publication.tree_sha or "")
     suffix = (publication.branch or "").removeprefix(first).removeprefix("-")
     return int(suffix) if suffix.isdigit() else 1
-
-
-def _pull_json(pull: PullInfo) -> dict[str, Any]:
-    """What the row keeps of it."""
-    return {
-        "number": pull.number, "url": pull.url, "state": pull.state, "title": pull.title,
-        "is_merged": pull.is_merged, "is_mergeable": pull.is_mergeable,
-        "checks": None if pull.checks is None else [
-            {"name": check.name, "state": check.state, "url": check.url} for check in pull.checks],
-        "reviews": None if pull.reviews is None else [
-            {"login": review.login, "state": review.state} for review in pull.reviews]}

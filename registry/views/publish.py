@@ -113,10 +113,10 @@ def rewrite(number: int) -> ResponseReturnValue:
 @blueprint.post("/<int(max=2147483647):number>/confirm")
 def confirm(number: int) -> ResponseReturnValue:
     draft, form = _own(number), request.form
-    words: dict[str, Any] = {"is_signed_off": "is_signed_off" in form}
-    if not draft.is_update:
-        words |= {"title": " ".join(form.get("title", "").split())[:MAX_TITLE] or draft.title,
-                  "body": _lines(form.get("body", ""))[:MAX_BODY]}
+    words: dict[str, Any] = {
+        "is_signed_off": "is_signed_off" in form,
+        "title": " ".join(form.get("title", "").split())[:MAX_TITLE] or draft.title,
+        "body": _lines(form.get("body", draft.body))[:MAX_BODY]}
     try:
         confirmed(draft, seen=form.get("seen", ""), **words)
     except (InvalidInputError, ForbiddenError) as error:
