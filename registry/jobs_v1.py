@@ -176,8 +176,8 @@ def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
             yield _note(field, f"`{field}` is a folder of another file system, which no task finds "
                                f"here. {_INSTEAD[field]}")
     if value.get("authFile"):
-        yield _note("authFile", "`authFile` is not read. Add a login to the image's registry on the "
-                                "page Settings, or with `paishare registry add`.")
+        yield _note("authFile", "`authFile` is not read. Add a login to the image's registry on "
+                                "the page Settings, or with `paishare registry add`.")
     envs = value.get("jobEnvs") or {}
     for name in envs if isinstance(envs, dict) else ():
         if name == "isDebug" and _is_debug(value):

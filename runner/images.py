@@ -177,8 +177,16 @@ class Images:
         found = self._driver.image(pull.image.uri)
         if found is None:
             raise EngineError(f"Image {pull.image.uri} was pulled, but is gone again.")
-        self._access.came(found[0], pull.image.uri, pull.user if pull.login else None,
+        is_open = pull.login is None or self._is_public(pull.image.uri, found[0])
+        self._access.came(found[0], pull.image.uri, None if is_open else pull.user,
                           is_new=found[0] not in before)
+
+    def _is_public(self, uri: str, digest: str) -> bool:
+        """Whether the registry gives an image that came with a login to everybody, too."""
+        try:
+            return self._driver.ask_registry(uri, None) in self._driver.registry_digests(digest)
+        except PullError:
+            return False
 
     def _drop(self, pull: _Pulling) -> None:
         with self._lock:

@@ -36,6 +36,7 @@ class PullProgress:
     def __init__(self, now_s: float) -> None:
         self._lock = threading.Lock()
         self._layers: dict[str, Layer] = {}
+        self._is_announced = False  # Docker names all layers before the first one moves
         self._changed_s = now_s
         self._samples: deque[tuple[float, int]] = deque([(now_s, 0)])
 
@@ -47,6 +48,7 @@ class PullProgress:
         with self._lock:
             before = self._layers.get(line["id"], Layer(id=line["id"]))
             after = _advanced(before, state, line.get("progressDetail") or {})
+            self._is_announced |= state not in (WAITING, WAS_HERE)
             if after != before or line["id"] not in self._layers:
                 self._layers[line["id"]] = after
                 self._changed_s = now_s
@@ -93,7 +95,7 @@ class PullProgress:
         return sum(layer.total or 0 for layer in self._layers.values())
 
     def _is_final(self) -> bool:
-        return bool(self._layers) and all(
+        return self._is_announced and all(
             layer.total is not None or layer.is_whole for layer in self._layers.values())
 
     def _sample(self, now_s: float) -> None:

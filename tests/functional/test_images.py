@@ -157,6 +157,16 @@ def test_another_users_private_image_is_given_to_who_the_registry_gives_it_to(pr
         private.start()
 
 
+def test_a_public_image_that_came_with_a_login_is_everybodys(public, images):
+    uri = public.push("open:1")
+    images.bring(Image(uri=uri), want(public, login="ann"))
+    public.stop()
+    try:
+        assert not images.bring(Image(uri=uri), want(user="bob")).is_pulled
+    finally:
+        public.start()
+
+
 def test_who_joins_a_pull_with_another_login_is_judged_by_their_own(private, images):
     uri = private.push("joined:1", layer_bytes=BIG)
     private.gate.clear()
