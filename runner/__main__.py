@@ -1,6 +1,7 @@
 """`python -m runner`: serve the API and work on jobs until told to end."""
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -40,6 +41,12 @@ def main(argv: list[str]) -> int:
         return serve(Settings.from_environ(os.environ))
     except RunnerError as error:
         print(f"runner: {error.message}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"runner: The disk of the runner is full ({error.filename or error.strerror}). Make "
+              "room there, then start it again; running containers go on.", file=sys.stderr)
         return 1
 
 

@@ -1,6 +1,7 @@
 """Every job, attempt, task and event, kept in SQLite; the only truth about what should run."""
 from __future__ import annotations
 
+import errno
 import json
 import secrets
 import sqlite3
@@ -136,11 +137,12 @@ class JobStore:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.RLock()
-        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._db.row_factory = sqlite3.Row
-        for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
-            self._db.execute(f"pragma {pragma}")
+        self._lock, self._path = threading.RLock(), path
+        with _full_disk_told(path):
+            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._db.row_factory = sqlite3.Row
+            for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
+                self._db.execute(f"pragma {pragma}")
         self._migrate(path)
 
     def _migrate(self, path: Path) -> None:
@@ -148,6 +150,8 @@ class JobStore:
         if version > SCHEMA_VERSION:
             raise RunnerError(f"{path} was written by another release (schema {version}, "
                               f"this one reads {SCHEMA_VERSION}). Start the release that wrote it.")
+        if version == SCHEMA_VERSION:  # it is opened on a full disk too
+            return
         with self._transaction() as db:
             for script in (SCHEMA, *MIGRATIONS)[version:]:
                 for statement in script.split(";\n"):
@@ -156,14 +160,16 @@ class JobStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        """Raises OSError (ENOSPC) where the disk is full; nothing has changed then."""
+        with self._lock, _full_disk_told(self._path):
             self._db.execute("begin immediate")
             try:
                 yield self._db
+                self._db.execute("commit")
             except BaseException:
-                self._db.execute("rollback")
+                if self._db.in_transaction:  # SQLite may have undone it already
+                    self._db.execute("rollback")
                 raise
-            self._db.execute("commit")
 
     def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -385,6 +391,17 @@ class JobStore:
             db.execute("delete from settings where name = ?", (name,))
             if value is not None:
                 db.execute("insert into settings (name, value) values (?, ?)", (name, value))
+
+
+@contextmanager
+def _full_disk_told(path: Path) -> Iterator[None]:
+    """A full disk below the database is an OSError as everywhere else, and says where."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise
+        raise OSError(errno.ENOSPC, f"The disk of the runner is full: {path.parent}") from error
 
 
 def _newest_attempt(db: sqlite3.Connection, job_id: str) -> int:

@@ -20,7 +20,7 @@ def starts(runner, job_id, role="main", index=0):
             ).read_text()
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9, 1.3, 1.7, 2.0])
+@pytest.mark.parametrize("delay_s", [0.02, 0.2, 0.9])
 def test_a_job_is_followed_to_its_end_after_a_kill(runner, delay_s):
     job_id = runner.submit(spec(*COUNTING))
     time.sleep(delay_s)
@@ -46,7 +46,7 @@ def test_a_job_that_ended_while_the_runner_was_down_is_collected(runner):
     assert runner.log(job_id, stream="stdout").endswith("line 40\n")
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.05, 0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("delay_s", [0.1, 0.4])
 def test_all_tasks_of_a_job_start_once_wherever_the_kill_falls(runner, delay_s):
     job = spec()
     job["task_roles"] = [task_role(name, *COUNTING, resources=SMALL, instances=2)
@@ -166,29 +166,3 @@ def test_a_job_that_the_runner_cannot_follow_ends_and_says_so(runner):
     job = runner.job(job_id)
     assert "The runner failed (IsADirectoryError)" in job["attempts"][0]["reason"]
     assert len(runner.containers()) <= 1
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """The runner's folder for jobs on a disk of 3 MB; call it with another size to grow it."""
-    folder = tmp_path / "runner" / "jobs"
-    folder.mkdir(parents=True)
-
-    def mount(options):
-        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-        return subprocess.run(command, capture_output=True).returncode == 0
-    if not mount("size=3m"):
-        pytest.skip("only root may mount a small disk")
-    yield lambda size: mount(f"remount,size={size}")
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk_is_waited_for_and_no_line_is_lost(small_disk, runner):
-    job_id = runner.submit(spec("seq 1 900000"))
-    log = runner.home.parent / "runner.log"
-    wait_for(lambda: "No space left on device" in log.read_text(), "the disk is full")
-    assert runner.job(job_id)["state"] == "RUNNING"
-    small_disk("50m")
-    job = runner.wait(job_id)
-    assert (job["state"], len(job["attempts"])) == ("SUCCEEDED", 1)
-    assert runner.log(job_id) == "".join(f"{number}\n" for number in range(1, 900_001))

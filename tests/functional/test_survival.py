@@ -7,6 +7,7 @@ from tests.functional.halting_stage import Stage
 from tests.functional.private_engine import private_engine
 from tests.functional.runner_process import RunnerProcess
 
+
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
     made = private_engine(tmp_path_factory.mktemp("engine"))
