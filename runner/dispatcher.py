@@ -142,7 +142,7 @@ class Dispatcher:
             for waiting in ordered:
                 verdict = self._verdict(waiting, this, scene)
                 if verdict == lineup.START:
-                    if self._start(jobs[waiting.id], waiting, this, start):
+                    if self._start(jobs[waiting.id], waiting, this, scene.whole, start):
                         continue
                     verdict = lineup.OUTSIDE
                 if verdict == lineup.FULL and first_full:
@@ -161,7 +161,7 @@ class Dispatcher:
         is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)
         return lineup.OUTSIDE if is_held else this.verdict(waiting)
 
-    def _start(self, job: Job, waiting: Waiting, this: Round,
+    def _start(self, job: Job, waiting: Waiting, this: Round, whole: Room,
                start: Callable[[Job, int, Placement], None]) -> bool:
         """False where the engine has no place after all, or the job was stopped meanwhile."""
         gpus = this.gpus_for(waiting) or frozenset()
@@ -180,6 +180,7 @@ class Dispatcher:
             return False
         this.start(waiting, gpus)
         start(job, number, placement)
+        self._promises[key] = self._promise(job, number, placement, whole)
         return True
 
     def _reason(self, job_id: str, last: _Pass) -> str:
@@ -315,13 +316,14 @@ class Dispatcher:
         for key in self._engine.promised() - running.keys():
             self._engine.release(key)
         for key in running.keys() - self._promises.keys():
-            self._promises[key] = self._promise(running[key], whole)
+            self._promises[key] = self._promise(
+                running[key].job, running[key].number, running[key].placement, whole)
 
-    def _promise(self, attempt: Running, whole: Room) -> _Promise:
-        row = self._store.attempt(attempt.job.id, attempt.number)
-        uuids = {uuid for task in attempt.placement.tasks for uuid in task.gpus}
+    def _promise(self, job: Job, number: int, placement: Placement, whole: Room) -> _Promise:
+        row = self._store.attempt(job.id, number)
+        uuids = {uuid for task in placement.tasks for uuid in task.gpus}
         return _Promise(
-            known=self._look_at(attempt.job, whole), begin_s=_seconds(row["started_at"]),
+            known=self._look_at(job, whole), begin_s=_seconds(row["started_at"]),
             gpus=frozenset(gpu for gpu in whole.gpus if gpu.uuid in uuids),
             limit_s=row["limit_s"], share=row["share"])
 

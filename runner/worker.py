@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 PREPARE_AT_ONCE = 4
 PASS_EVERY_S = 5.0
+SWEEP_EVERY_S = 300.0
 RETRY_ENGINE_S = 2.0
 OWN_FAULTS_ALLOWED = 3
 
@@ -72,6 +73,7 @@ class Worker:
         self._preparers = ThreadPoolExecutor(PREPARE_AT_ONCE, thread_name_prefix="prepare")
         self._wake = threading.Event()
         self._is_closed = threading.Event()
+        self._swept_s = time.monotonic()
         self._is_in_doubt = False  # whether a pass broke off between a claim and its start
 
     def start(self) -> None:
@@ -168,6 +170,9 @@ class Worker:
                 self._preparers.submit(self._prepare, job)
         self.queue.run(ready, self._claimed)
         self.kept.expire()
+        if time.monotonic() > self._swept_s + SWEEP_EVERY_S:
+            with suppress(EngineError):
+                self._sweep()
         return due_s
 
     def _claimed(self, job: Job, number: int, placement: Placement) -> None:
@@ -300,8 +305,16 @@ class Worker:
     def _recover(self) -> None:
         """Adopt what ran, and remove what no live attempt owns."""
         self.logins.keep_only({job.id for job in self.store.waiting() if job.stage != "queue"})
-        left = self.engine.found()
         self._adopt()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what no live attempt owns: a kill left it, or Docker made it long after a call.
+
+        What is found is looked for first: what comes later is not taken for what nobody owns.
+        """
+        self._swept_s = time.monotonic()
+        left = self.engine.found()
         live = {(row["job_id"], row["number"]) for row in self.store.running_attempts()}
         for key in left - live - self.kept.keys():
             self.engine.fence(key)

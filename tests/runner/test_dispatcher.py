@@ -2,6 +2,7 @@
 import json
 import os
 import socket
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -127,6 +128,15 @@ def test_who_had_much_lately_comes_later_also_after_a_restart(queue):
     queue.submit("anns", cpus=4)
     queue.submit("bobs", cpus=4, user="bob")
     queue.dispatcher = queue.made()
+    assert queue.run() == ["bobs"]
+
+
+def test_a_job_that_ended_before_the_next_look_counts_in_what_its_user_had(queue):
+    queue.submit("old", cpus=4), queue.run()
+    queue.end("old")
+    queue.dispatcher._clock = lambda: time.time() + 3600
+    queue.submit("anns", cpus=4)
+    queue.submit("bobs", cpus=4, user="bob")
     assert queue.run() == ["bobs"]
 
 

@@ -22,7 +22,8 @@ def away(*_args, **_more):
 def worker(tmp_path):
     """A worker without its loop, on an engine that is away."""
     settings = Settings.from_environ({"RUNNER_HOME": str(tmp_path)})
-    driver = SimpleNamespace(**dict.fromkeys(("find", "create", "own", "image", "info", "pid"), away))
+    driver = SimpleNamespace(**dict.fromkeys(
+        ("find", "create", "own", "image", "info", "pid"), away))
     machine = Machine(cpus=4, memory_mb=1000, gpus=(), gpu_reason=None, host_ip="127.0.0.1")
     store, stager = JobStore(tmp_path / "runner.db"), SimpleNamespace()
     agent = NodeAgent(settings, driver, stager, machine,
@@ -30,6 +31,19 @@ def worker(tmp_path):
     made = Worker(settings, store, LocalEngine(agent), stager)
     yield made
     made.close()
+
+
+def test_what_no_live_attempt_owns_is_removed_and_what_is_kept_stays(worker, monkeypatch):
+    role = TaskRoleSpec(name="main", image=Image(uri="x"), commands=("true",))
+    job, _ = worker.store.enqueue(JobSpec(name="j", user="ann", task_roles=(role,)))
+    worker.store.claim(job.id, {"tasks": []})
+    fenced = []
+    monkeypatch.setattr(worker.engine, "found",
+                        lambda: {("gone", 1), ("kept", 2), (job.id, 1), (job.id, 0)})
+    monkeypatch.setattr(worker.engine, "fence", fenced.append)
+    monkeypatch.setattr(worker.kept, "keys", lambda: {("kept", 2)})
+    worker._sweep()
+    assert sorted(fenced) == sorted([("gone", 1), (job.id, 0)])
 
 
 def test_a_job_that_was_claimed_and_not_started_is_followed_after_the_next_look(
