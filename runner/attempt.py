@@ -6,12 +6,12 @@ import logging
 import queue
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from runner import outcome, receipt
 from runner import spec as states
 from runner.artifacts import JobFolders
+from runner.clock import mark, seconds
 from runner.config import Settings
 from runner.engine import CREATED, RUNNING, Engine, Exit, Gang, Slot
 from runner.errors import RunnerError
@@ -62,7 +62,7 @@ class Attempt:
         self._decision: Decision | None = None
         row = shop.store.attempt(job.id, number)
         self._limit_s = row["limit_s"]
-        self._ends_s = _end_of(row["started_at"], row["limit_s"])
+        self._ends_s = _end_of(dict(row))
         if row["decision"]:
             self._decision = Decision(**json.loads(row["decision"]))
         memory = {role.name: role.resources.memory_mb for role in job.spec.task_roles}
@@ -102,7 +102,8 @@ class Attempt:
         task = self._tasks[slot]
         task.is_followed = True
         if not task.has_started:
-            self._update(slot, state=states.RUNNING, started_at=now(), container=container)
+            self._update(slot, state=states.RUNNING, started_at=now(), began=mark(),
+                         container=container)
             task.has_started = True
 
     def ended(self, slot: Slot, how: Exit) -> None:
@@ -188,7 +189,7 @@ class Attempt:
                 exit_code=how.code, oom_killed=int(how.oom_killed))
 
     def _finish(self, slot: Slot, state: str, text: str, **values: int) -> None:
-        self._update(slot, state=state, exit_text=text, finished_at=now(), **values)
+        self._update(slot, state=state, exit_text=text, finished_at=now(), ended=mark(), **values)
         self._tasks[slot].is_final = True
 
     def _update(self, slot: Slot, **values: Any) -> None:
@@ -229,13 +230,13 @@ class Attempt:
         receipt.leave(shop.folders, *where, receipt.write_out(
             shop.folders, self.job.spec, *where, placement=self.placement,
             machines=shop.engine.capacity(), versions=shop.engine.versions(), decision=decision,
-            started_at=shop.store.attempt(*where)["started_at"],
+            row=dict(shop.store.attempt(*where)),
             tasks=[dict(row) for row in shop.store.tasks(*where)]))
 
 
-def _end_of(started_at: str, limit_s: float | None) -> float | None:
+def _end_of(row: Mapping[str, Any]) -> float | None:
     """When an attempt's time is up, by the clock that nobody sets; None: never."""
-    if limit_s is None:
+    if row["limit_s"] is None:
         return None
-    past = datetime.now(timezone.utc) - datetime.fromisoformat(started_at)
-    return time.monotonic() + limit_s - max(0.0, past.total_seconds())
+    past_s = seconds(row["began"], mark(), written=(row["started_at"], now()))
+    return time.monotonic() + row["limit_s"] - (past_s or 0)

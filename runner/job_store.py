@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from runner import spec as states
+from runner.clock import mark
 from runner.errors import NotFoundError, RunnerError
 from runner.spec import JobSpec, known_job_spec
 
@@ -90,6 +91,11 @@ update attempts set placement = json_set(placement, '$.tasks', (
     from json_each(placement, '$.tasks') as task join tasks on tasks.job_id = attempts.job_id
     and tasks.attempt = number and tasks.role = json_extract(task.value, '$.role')
     and tasks.idx = json_extract(task.value, '$.index')));
+""", """
+-- began, ended: marks of runner/clock.py
+alter table attempts add column began text;
+alter table tasks add column began text;
+alter table tasks add column ended text;
 """)
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
 
@@ -310,8 +316,8 @@ class JobStore:
                 return None
             number = _newest_attempt(db, job_id) + 1
             db.execute("insert into attempts (job_id, number, state, placement, started_at, share,"
-                       " limit_s) values (?, ?, 'RUNNING', ?, ?, ?, ?)",
-                       (job_id, number, json.dumps(placement), now(), share, limit_s))
+                       " limit_s, began) values (?, ?, 'RUNNING', ?, ?, ?, ?, ?)",
+                       (job_id, number, json.dumps(placement), now(), share, limit_s, mark()))
             db.executemany("insert into tasks (job_id, attempt, role, idx, state, ip)"
                            " values (?, ?, ?, ?, 'WAITING', ?)",
                            [(job_id, number, task["role"], task["index"], task["ip"])

@@ -4,11 +4,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from runner import metrics
+from runner import clock, metrics
 from runner.artifacts import JobFolders
 from runner.devices import Machine
 from runner.errors import NotFoundError
@@ -40,22 +39,22 @@ def read(folders: JobFolders, job_id: str, attempt: int) -> dict[str, Any]:
 
 
 def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
-              started_at: str | None, placement: Placement, machines: Sequence[Machine],
+              row: Mapping[str, Any], placement: Placement, machines: Sequence[Machine],
               versions: Mapping[str, str | None], tasks: Sequence[Mapping[str, Any]],
               decision: Decision) -> dict[str, Any]:
-    """The content of a receipt: `spec` with everything pinned, `tasks` as the store has them.
+    """The content of a receipt: `spec` with everything pinned, `row` and `tasks` of the store.
 
     `versions` are those of engine, kernel and GPU driver, as far as they are known.
 
     Times are as the store writes them, durations in seconds, memory in bytes; None: not measured.
     """
-    ends = [task["finished_at"] for task in tasks if task["finished_at"]]
-    finished_at = max(ends, default=None)
+    lasted = [_seconds(row, task) for task in tasks]
+    finished_at = max((task["finished_at"] or "" for task in tasks), default="") or None
     return {
         "format": FORMAT, "job": job_id, "attempt": attempt, "state": decision.state,
         "cause": decision.cause, "reason": decision.reason,
-        "started_at": started_at, "finished_at": finished_at,
-        "wall_s": _seconds(started_at, finished_at),
+        "started_at": row["started_at"], "finished_at": finished_at,
+        "wall_s": max((each for each in lasted if each is not None), default=None),
         "machine": {"cpus": sum(each.cpus for each in machines),
                     "memory_mb": sum(each.memory_mb for each in machines), **versions},
         "tasks": [_task(folders, job_id, attempt, task, placement, machines) for task in tasks],
@@ -73,7 +72,7 @@ def _task(folders: JobFolders, job_id: str, attempt: int, task: Mapping[str, Any
         "exit_code": task["exit_code"], "exit_text": task["exit_text"],
         "oom_killed": bool(task["oom_killed"]), "started_at": task["started_at"],
         "finished_at": task["finished_at"],
-        "wall_s": _seconds(task["started_at"], task["finished_at"]),
+        "wall_s": _seconds(task, task),
         "cpu_s": samples[-1]["cpu_s"] if samples else None,
         "peak_memory": samples[-1]["peak_memory"] if samples else None,
         "gpus": [{**asdict(gpu), "peak_memory": _peak(samples, gpu.uuid)}
@@ -85,10 +84,10 @@ def _peak(samples: Sequence[Mapping[str, Any]], uuid: str) -> int | None:
                 if gpu["uuid"] == uuid), default=None)
 
 
-def _seconds(begin: str | None, end: str | None) -> float | None:
-    if not (begin and end):
-        return None
-    return round((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds(), 3)
+def _seconds(first: Mapping[str, Any], last: Mapping[str, Any]) -> float | None:
+    """From the begin of one row to the end of another."""
+    return clock.seconds(first["began"], last["ended"],
+                         written=(first["started_at"], last["finished_at"]))
 
 
 def _path(folders: JobFolders, job_id: str, attempt: int) -> Path:

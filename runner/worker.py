@@ -160,7 +160,7 @@ class Worker:
                 self.store.transition(job.id, states.STOPPED, "end", "The job was stopped "
                                       "before it ran.")
                 self.logins.drop(job.id)
-            elif delay_s > 0:
+            elif 0 < delay_s <= outcome.MAX_BACKOFF_S:  # more: the clock was set back
                 due_s = min(due_s, delay_s)
             elif job.stage == "queue":
                 ready.append(job)
