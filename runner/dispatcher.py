@@ -234,6 +234,16 @@ class Dispatcher:
                 return Fit(fit=LATER, reason=self._turn(new, this, ahead))
             return fit
 
+    def in_turn(self, jobs: Iterable[Job]) -> list[Job]:
+        """Jobs that may not start yet, those first whose turn will come first."""
+        with self._lock:
+            scene = self._scene(self._engine.capacity())
+            by_id = {job.id: job for job in jobs}
+            ordered = self._in_order(scene, [
+                _waiting(job.id, self._look_at(job, scene.whole), job.seq, scene.rules)
+                for job in by_id.values()])
+        return [by_id[waiting.id] for waiting in ordered]
+
     def standing(self, job_id: str) -> Standing | None:
         """Where a job stood in the last pass; None where it took no part, or started."""
         with self._lock:

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Callable, Collection
 from runner import spec as states
 from runner.config import Settings
 from runner.engine import Engine, Gang, GangKey, Slot
+from runner.errors import EngineError
 from runner.job_store import JobStore
 from runner.launch import container_name
 from runner.scheduler import placement_from_json
@@ -72,7 +74,8 @@ class Kept:
         for until, key in sorted((self._until(key), key) for key in self.keys()):
             if until <= self._clock() or self._is_disk_full():
                 log.info("the kept containers of job %s are removed", key[0])
-                self._release(key)
+                with suppress(EngineError):  # Docker is away: the next look tries again
+                    self._release(key)
 
     def _is_disk_full(self) -> bool:
         return shutil.disk_usage(self._folder).free < self._settings.min_free_mb * MB

@@ -5,6 +5,7 @@ import errno
 import logging
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ from runner.storage_return import StorageReturn
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-PREPARE_AT_ONCE = 4
+PREPARE_AT_ONCE = 16  # most of them wait for what others bring, or find all here
+PREPARE_OF_USER = 8
 PASS_EVERY_S = 5.0
 SWEEP_EVERY_S = 300.0
 RETRY_ENGINE_S = 2.0
@@ -69,7 +71,7 @@ class Worker:
         self.logins = Logins(settings.home / "logins")
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
-        self._preparing: set[str] = set()
+        self._preparing: dict[str, str] = {}  # job and user
         self._preparers = ThreadPoolExecutor(PREPARE_AT_ONCE, thread_name_prefix="prepare")
         self._wake = threading.Event()
         self._is_closed = threading.Event()
@@ -147,7 +149,7 @@ class Worker:
 
     def _pass(self) -> float:
         """Look at every waiting job once; returns seconds until the next look is due."""
-        ready, due_s = [], PASS_EVERY_S
+        ready, unprepared, due_s = [], [], PASS_EVERY_S
         if self._is_in_doubt:
             self._adopt()
             self._is_in_doubt = False
@@ -165,9 +167,8 @@ class Worker:
             elif job.stage == "queue":
                 ready.append(job)
             else:
-                with self._lock:
-                    self._preparing.add(job.id)
-                self._preparers.submit(self._prepare, job)
+                unprepared.append(job)
+        self._begin_preparing(unprepared)
         self.queue.run(ready, self._claimed)
         self.kept.expire()
         if time.monotonic() > self._swept_s + SWEEP_EVERY_S:
@@ -179,6 +180,19 @@ class Worker:
         self._run(Attempt(self._workshop, self.store.get(job.id), number, placement))
 
     # -- preparing ----------------------------------------------------------------------------
+
+    def _begin_preparing(self, jobs: list[Job]) -> None:
+        """In the order of the queue, as many as may be at once; no user takes all places."""
+        with self._lock:
+            room, users = PREPARE_AT_ONCE - len(self._preparing), Counter(self._preparing.values())
+        if not jobs or room < 1:
+            return
+        for job in self.queue.in_turn(jobs):
+            if room and users[job.user] < PREPARE_OF_USER:
+                room, users[job.user] = room - 1, users[job.user] + 1
+                with self._lock:
+                    self._preparing[job.id] = job.user
+                self._preparers.submit(self._prepare, job)
 
     def _prepare(self, job: Job) -> None:
         try:
@@ -200,7 +214,7 @@ class Worker:
             if self.store.get(job.id).stage in ("queue", "end"):
                 self.logins.drop(job.id)
             with self._lock:
-                self._preparing.discard(job.id)
+                del self._preparing[job.id]
             self._wake.set()
 
     def _prepare_failed(self, job: Job, error: RunnerError) -> None:

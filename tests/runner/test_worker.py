@@ -11,7 +11,7 @@ from runner.job_store import JobStore
 from runner.local_engine import LocalEngine
 from runner.node_agent import NodeAgent
 from runner.spec import Image, JobSpec, TaskRoleSpec
-from runner.worker import Worker
+from runner.worker import PREPARE_OF_USER, Worker
 
 
 def away(*_args, **_more):
@@ -61,3 +61,19 @@ def test_a_job_that_was_claimed_and_not_started_is_followed_after_the_next_look(
     worker._pass()
     assert [attempt.job.id for attempt in worker._attempts()] == [job.id]
     assert worker.queue.look().free.cpus == 3
+
+
+def test_jobs_are_prepared_in_the_order_of_the_queue_and_no_user_takes_all_places(
+        worker, monkeypatch):
+    begun = []
+    monkeypatch.setattr(worker._preparers, "submit", lambda _, job: begun.append(job))
+    role = TaskRoleSpec(name="main", image=Image(uri="x"), commands=("true",))
+    for number in range(20):
+        worker.store.enqueue(JobSpec(name=f"a{number}", user="ann", task_roles=(role,),
+                                     priority=-(number % 3)))
+    worker.store.enqueue(JobSpec(name="b", user="bob", task_roles=(role,), priority=-10))
+    worker._pass()
+    assert [job.spec.priority for job in begun[:-1]] == [0] * 7 + [-1]
+    assert begun[-1].name == "b" and len(begun) == PREPARE_OF_USER + 1
+    worker._pass()
+    assert len(begun) == PREPARE_OF_USER + 1
