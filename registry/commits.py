@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Callable, Container, Iterator, Mapping, Sequence
 
+from registry.component import Component
 from registry.component_rules import TYPES
+from registry.errors import ComponentError
 from registry.source import component_type, is_readme
 from registry.trees import NOTHING, Side, Tree
+from registry.uses import Use
 
 LATEST_TIME_S = 253_402_300_799
 SUBMODULE = 0o160000
@@ -19,6 +22,8 @@ ReadTree = Callable[[bytes | None], Tree]  # None: an empty one
 # Path, entry, entries before, and the folder that it is in; None where that is gone.
 Changed = tuple[str, Side, list[Side], bytes | None]
 Seen = dict[tuple[str, str], list[Changed]]
+# What a file declares, without its document, or why nothing; and what that uses.
+Reading = tuple[Component | ComponentError, tuple[Use, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +77,8 @@ class Fetched:
     """What a fetch brought: the head, None before the first commit, and how many objects.
 
     `tags` are the wanted tags of the origin, each with the commit that it names. `seen` is what
-    was found out on the way: by commit and folder, the files that a commit changed.
+    was found out on the way: by commit and folder, the files that a commit changed. `ahead` gives
+    what the file at a path holds that is this blob, None: it was not read yet.
     """
 
     head: str | None
@@ -80,6 +86,7 @@ class Fetched:
     objects: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
+    ahead: Callable[[str, str], Reading | None] = lambda path, blob: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +206,12 @@ def changed_files(read: ReadTree, tree: bytes, parents: Sequence[bytes],
     """
     new, *olds = [folder_at(read, each, prefix) for each in (tree, *parents)]
     return sorted(_differing(read, new, olds, prefix))
+
+
+def component_files(changed: Sequence[Changed]) -> Iterator[tuple[str, str]]:
+    """Path and blob of the component files among these."""
+    return ((path, blob) for path, side, *_ in changed
+            if not path.endswith(README_END) and (blob := _blob(side)))
 
 
 def blobs_of(changed: Sequence[Changed]) -> Iterator[str]:

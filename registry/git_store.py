@@ -16,7 +16,7 @@ from dulwich.objects import ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
-from registry.commits import Fetched, Packed, Seen, entry_at, standing
+from registry.commits import Fetched, Packed, entry_at, standing
 from registry.errors import NotFoundError
 from registry.git_objects import (
     blob_of,
@@ -72,16 +72,16 @@ class GitStore:
         return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else None
 
     @contextlib.contextmanager
-    def reading(self, seen: Seen | None = None) -> Iterator[Reader]:
+    def reading(self, fetched: Fetched | None = None) -> Iterator[Reader]:
         """Read many things, each object once; its reads raise NotFoundError or RegistryError.
 
-        `seen` is what an earlier reader saw, None: nothing.
+        `fetched` has what was found out already, and gets what is found out now; None: nothing.
         """
         with contextlib.closing(self._repo()) as repo:
             yield Reader(guarding(self.path, tree_reader(repo)),
                          guarding(self.path, lambda id: commit_of(repo, id)),
                          guarding(self.path, lambda id: blob_of(repo, id)),
-                         {} if seen is None else seen)
+                         fetched or Fetched(head=None))
 
     def shallow(self) -> set[str]:
         """The commits whose parents are not to be had: there a shallow history begins."""

@@ -2,17 +2,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Collection, Iterable, Mapping, Sequence
 
 from registry.commits import Change, Commit
 from registry.component import Component, locate
-from registry.component_file import read_file
 from registry.errors import ComponentError, Problem
 from registry.reference import number_of, shown_of, version_order
 from registry.source import component_type
-from registry.uses import Use, uses_of
+from registry.uses import Use
 from registry.versions import FileProblem, Files, Identity, Key, Tag, Version
 
 _OF_TAG = re.compile("The tag `([^`]+)` ")
@@ -86,12 +84,8 @@ class History:
     def read(self, path: str, blob: str) -> Component | ComponentError:
         """The component in these bytes, without its document, or why there is none."""
         if self._newest_read[:2] != (path, blob):  # one file is asked for again and again
-            try:
-                whole = read_file(path, self.files.blob(blob))
-                self._newest_read = path, blob, replace(whole, document={})
-                self._newest_uses = uses_of(whole, path)
-            except ComponentError as error:
-                self._newest_read = path, blob, error
+            component, self._newest_uses = self.files.reading(path, blob)
+            self._newest_read = path, blob, component
         return self._newest_read[2]
 
     def key_of(self, path: str, blob: str | None) -> Key | None:

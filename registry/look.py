@@ -126,7 +126,7 @@ class Looker:
             if visit.source != before:  # the name is somebody else's now
                 return self._see(visit, without)
         fetched = upstream.bring_content(way, refs, without)
-        self._brought[visit.source.id] = refs, replace(fetched, seen={})
+        self._brought[visit.source.id] = refs, Fetched(head=fetched.head, tags=fetched.tags)
         return visit.sight(refs, fetched)
 
     # --- reaching it ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import posixpath
 import stat
+from dataclasses import replace
 from functools import lru_cache
 from typing import Callable, Container, Iterable, Iterator, Sequence
 
@@ -10,8 +11,9 @@ from registry.commits import (
     Change,
     Changed,
     Commit,
+    Fetched,
+    Reading,
     ReadTree,
-    Seen,
     Standing,
     blobs_of,
     changed_files,
@@ -20,9 +22,11 @@ from registry.commits import (
     mainline_first,
     standing,
 )
+from registry.component_file import read_file
 from registry.errors import ComponentError, NotFoundError, Problem, RegistryError
 from registry.source import component_type
 from registry.trees import Tree
+from registry.uses import uses_of
 from registry.yaml_nodes import MAX_BYTES
 
 README, MAX_README_BYTES = b"README.md", 64 << 10
@@ -38,14 +42,14 @@ TOO_LARGE = Problem(
 class Reader:
     """`tree`, `commit` and `blob` get one object each; the latter two raise NotFoundError.
 
-    `seen` is what another reader of the same store found out, and what this one adds to it.
+    `fetched` has what another reader of the same store found out; this one adds to it.
     """
 
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
-                 blob: Callable[[str], bytes], seen: Seen) -> None:
-        self._seen = seen
+                 blob: Callable[[str], bytes], fetched: Fetched) -> None:
+        self._seen, self._ahead = fetched.seen, fetched.ahead
         self._above: tuple[str, dict[str, bytes | None]] = "", {}
-        self._room = MAX_SEEN - sum(1 + len(found) for found in seen.values())
+        self._room = MAX_SEEN - sum(1 + len(found) for found in self._seen.values())
         self._tree = _Limited(tree)
         self.commit = lru_cache(maxsize=CACHED_COMMITS)(commit)
         self._blob = blob
@@ -56,6 +60,10 @@ class Reader:
             return self._blob(id)
         except NotFoundError as error:
             raise ComponentError(TOO_LARGE.message, [TOO_LARGE]) from error
+
+    def reading(self, path: str, blob: str) -> Reading:
+        """What the component file at `path` holds."""
+        return self._ahead(path, blob) or reading_of(path, lambda: self.blob(blob))
 
     def blob_at(self, commit: str, path: str) -> str | None:
         """The id of the file at `path`; None where there is none."""
@@ -89,16 +97,17 @@ class Reader:
             for prefix in prefixes:
                 yield from changes(commit, self._changed(commit, prefix))
 
-    def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> set[str]:
-        """Every blob that these commits brought and whose text may be read one day."""
-        return {blob for commit in commits for prefix in prefixes
-                for blob in blobs_of(self._changed(commit, prefix))}
+    def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> Iterator[str]:
+        """The blobs that these commits brought and whose text may be read one day."""
+        for commit in commits:
+            for prefix in prefixes:
+                yield from blobs_of(self._changed(commit, prefix))
 
-    def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> set[str]:
+    def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> Iterator[str]:
         """The same of all that stands at one commit."""
         tree = self.commit(commit).tree
-        return {blob for prefix in prefixes
-                for blob in blobs_of(changed_files(self._tree, tree, (), prefix))}
+        for prefix in prefixes:
+            yield from blobs_of(changed_files(self._tree, tree, (), prefix))
 
     def _changed(self, commit: Commit, prefix: str) -> list[Changed]:
         """What was seen once is not looked for again, within reason."""
@@ -157,6 +166,14 @@ class Reader:
         mode, blob = folder.get(README)
         is_alone = stat.S_ISREG(mode) and _count_components(folder, above) == 1
         return blob.decode() if is_alone else None
+
+
+def reading_of(path: str, data: Callable[[], bytes]) -> Reading:
+    try:
+        component = read_file(path, data())
+    except ComponentError as error:
+        return error, ()
+    return replace(component, document={}), uses_of(component, path)
 
 
 def _count_components(folder: Tree, path: str) -> int:

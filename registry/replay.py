@@ -59,7 +59,7 @@ class Replay:
         """Bring the catalog to what was fetched, by what is new where that is possible."""
         assert fetched.head is not None, "there is a commit"
         cursor, read = self._cursor(), self._read(fetched, self._news(fetched.tags))
-        with self._store.reading(fetched.seen) as files:
+        with self._store.reading(fetched) as files:
             if cursor is None:
                 known: set[str] = set()
                 history, new = self._all(files, [*self._journal.reads(), read])

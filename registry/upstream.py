@@ -1,7 +1,8 @@
 """What a repository on GitHub has beyond its store: found out, and brought here over Git."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from typing import Callable, Collection, Iterator, Sequence
 
 import requests
@@ -12,6 +13,7 @@ from registry.git_store import GitStore
 from registry.git_wire import Refs, TooMuchError, WireError
 from registry.journal import Cursor, Journal
 from registry.pack_check import Limits
+from registry.read_ahead import LEAST, ReadAhead
 from registry.remote import Patience, Remote
 from registry.source import MAX_USED_BYTES, Source, folders
 from registry.yaml_nodes import MAX_BYTES
@@ -78,8 +80,16 @@ class Upstream:
     def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
         """Have every file here that a replay may read but those `without`; then it may begin."""
         fetched = Fetched(head=refs.head, tags=self._commits_of(refs))
-        wanted = self._store.lacks(self._wanted(fetched)) - set(without)
-        self._bring_files(way, sorted(wanted))
+        found = self._wanted(fetched)
+        missing = self._store.lacks(found) - set(without)
+        wanted = [blob for blob in found if blob in missing]
+        if len(wanted) < LEAST:
+            self._bring_files(way, wanted)
+        else:
+            ahead = ReadAhead(self._store.path, fetched.seen)
+            fetched = replace(fetched, ahead=ahead.take)
+            with contextlib.closing(ahead):
+                self._bring_files(way, wanted, told=ahead.ask)
         self._store.point(refs.head or "", fetched.tags)
         return fetched
 
@@ -92,28 +102,32 @@ class Upstream:
         with self._store.reading() as files:
             return {name: id for name, id in refs.tags.items() if files.is_commit(id)}
 
-    def _wanted(self, fetched: Fetched) -> set[str]:
-        """The files that a replay may read: what new commits brought, and what new tags name."""
+    def _wanted(self, fetched: Fetched) -> list[str]:
+        """The files that a replay may read, in its order: what new commits brought, and tags name.
+        """
         cursor = self._cursor()
         reads = [] if cursor else Journal(self._store.path).reads()
         prefixes = folders("", self._source.sub_paths)
         known = set(cursor.known if cursor else ())
-        found: set[str] = set()
-        with self._store.reading(fetched.seen) as files:
+        found: dict[str, None] = {}
+        with self._store.reading(fetched) as files:
             for head in [*(read.head for read in reads), fetched.head or ""]:
                 new = files.new_commits(head, known)
-                found |= files.read_blobs(new, prefixes)
+                found |= dict.fromkeys(files.read_blobs(new, prefixes))
                 known |= {commit.id for commit in new}
-            for commit in set(fetched.tags.values()) - known:
-                found |= files.all_read_blobs(commit, prefixes)
-        return found
+            for commit in sorted(set(fetched.tags.values()) - known):
+                found |= dict.fromkeys(files.all_read_blobs(commit, prefixes))
+        return [*found]
 
-    def _bring_files(self, way: Way, ids: Sequence[str], limits: Limits = FILES) -> None:
+    def _bring_files(self, way: Way, ids: Sequence[str], limits: Limits = FILES,
+                     told: Callable[[Sequence[str]], None] = lambda ids: None) -> None:
+        """`told` hears of those that are here now."""
         done = 0
         for start in range(0, len(ids), BATCH):
             self._tell("files", done, len(ids))
             batch = ids[start:start + BATCH]
             self._take_files(way, batch, limits)
+            told(batch)
             done += len(batch)
 
     def _take_files(self, way: Way, ids: Sequence[str], limits: Limits) -> None:

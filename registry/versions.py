@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from registry.commits import Commit
+from registry.commits import Commit, Reading
 from registry.component import Component
 from registry.errors import Problem
 from registry.uses import Use
@@ -79,6 +79,8 @@ class Files(Protocol):
     def commit(self, id: str) -> Commit: ...
 
     def blob(self, id: str) -> bytes: ...
+
+    def reading(self, path: str, blob: str) -> Reading: ...
 
     def blob_at(self, commit: str, path: str) -> str | None: ...
 

@@ -13,6 +13,7 @@ from registry.component_rules import TYPES
 from registry.errors import NotFoundError
 from registry.head import Head
 from registry.history import History
+from registry.reader import reading_of
 from tests.registry.marketplace import Marketplace, data
 from tests.registry.repository import Repository
 
@@ -36,6 +37,9 @@ class Store:
 
     def blob(self, id):
         return self.blobs[id]
+
+    def reading(self, path, blob):
+        return reading_of(path, lambda: self.blobs[blob])
 
     def blob_at(self, commit, path):
         if path not in self.head:
