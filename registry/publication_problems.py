@@ -50,8 +50,8 @@ ADVICE = {
              "press Try again."),
     "ORG_POLICY": Advice(
         title="A rule of the organisation forbids it", actions=(SETTINGS, RETRY, EDIT),
-        text="GitHub's own words stand below. Ask an owner of the organisation, or connect a token "
-             "of the kind that it allows; then press Try again."),
+        text="GitHub's own words stand beside this. Ask an owner of the organisation, or connect a "
+             "token of the kind that it allows; then press Try again."),
     "FORK_FORBIDDEN": Advice(
         title="The repository allows no forks", actions=(RETRY, EDIT),
         text="Ask its owner for the right to push: the branch is then made in the repository "
@@ -78,8 +78,8 @@ ADVICE = {
              "Sync fork on your fork's page on GitHub, then Try again."),
     "RULE": Advice(
         title="A rule of the repository forbids the branch", actions=(RETRY, EDIT),
-        text="GitHub's own words stand below. Ask the repository's owner to allow branches below "
-             "`registry/`, then press Try again."),
+        text="GitHub's own words stand beside this. Ask the repository's owner to allow branches "
+             "below `registry/`, then press Try again."),
     "BRANCH_MOVED": Advice(
         title="Someone else pushed to the branch", actions=(OUTSIDE, EDIT),
         text="Their change would be lost, so nothing was written. Go on with the pull request on "
@@ -100,7 +100,7 @@ ADVICE = {
     "LATER": Advice(
         title="GitHub asks to wait", goes_on=True, actions=(),
         text="The limit of requests is reached for now. Publishing goes on by itself at the time "
-             "below; nothing is lost."),
+             "that it named; nothing is lost."),
     "UNKNOWN": Advice(
         title="GitHub did not answer clearly", goes_on=True, actions=(RETRY, EDIT),
         text="It is looked at what was done before anything is done again. Publishing goes on by "
@@ -115,11 +115,11 @@ ADVICE = {
              "README, then press Try again."),
     "FORBIDDEN": Advice(
         title="GitHub does not allow you this", actions=(SETTINGS, RETRY, EDIT),
-        text="GitHub's own words stand below. Ask the repository's owner for the right, and look "
-             "whether your token includes it; then press Try again."),
+        text="GitHub's own words stand beside this. Ask the repository's owner for the right, and "
+             "look whether your token includes it; then press Try again."),
     "REFUSED": Advice(
         title="GitHub refused it", actions=(RETRY, EDIT),
-        text="Its own words stand below. Change what they name and try again; the text stays "
+        text="Its own words stand beside this. Change what they name and try again; the text stays "
              "here."),
 }
 WAITING = frozenset(code for code, advice in ADVICE.items() if advice.goes_on)
@@ -133,9 +133,13 @@ def problem_of(pull: PullInfo) -> str | None:
     """What keeps an open pull request from being merged and its author can mend; else None."""
     if pull.is_mergeable is False:
         return "CONFLICT"
-    asks = [check for check in pull.checks or () if check.state == FAILED
-            and any(name in check.name.lower() for name in AGREEMENTS)]
+    asks = any(asks_agreement(check.name, check.state) for check in pull.checks or ())
     return "CLA" if asks else None
+
+
+def asks_agreement(name: str, state: str) -> bool:
+    """Whether a check failed that wants its author's signature or agreement."""
+    return state == FAILED and any(each in name.lower() for each in AGREEMENTS)
 
 
 def advice_of(code: str) -> Advice:

@@ -69,10 +69,9 @@ def _to_shelf(client: ApiClient, terminal: Terminal, file: Path) -> None:
 def _show(terminal: Terminal, draft: Found, file: Path) -> None:
     """What it would change; raises InvalidInputError where it cannot be published so."""
     _warn(terminal, draft["checks"], file)
-    problem = draft["problem"]
-    if problem:
-        raise InvalidInputError(f"{problem['title']}. {problem['text']} The draft is kept: "
-                                f"number {draft['id']}.")
+    if draft["problem"]:
+        raise InvalidInputError(f"{_trouble(draft['problem'])} The draft is kept: number "
+                                f"{draft['id']}.")
     if not draft["may_confirm"]:
         raise InvalidInputError("It cannot be published as it is; the draft is kept.")
     if not terminal.is_json:
@@ -117,9 +116,16 @@ def _end(client: ApiClient, terminal: Terminal, found: Found) -> None:
         terminal.say(f"{found['repository']} holds exactly this already.")
     else:
         problem = found["problem"]
-        words = f"{problem['title']}. {problem['text']}" if problem else \
-            "It is not done yet, and goes on by itself."
+        words = _trouble(problem) if problem else "It is not done yet, and goes on by itself."
         raise ConflictError(f"{words} See {page}")
+
+
+def _trouble(problem: Found) -> str:
+    """What happened and what to do, with GitHub's words and where it is mended."""
+    said = f" GitHub says: {problem['detail']}" if problem["detail"] else ""
+    is_said = not problem["link"] or problem["link"] in problem["detail"]
+    return f"{problem['title']}. {problem['text']}{said}" + (
+        "" if is_said else f" {problem['link']}")
 
 
 def _result(terminal: Terminal, address: str) -> None:

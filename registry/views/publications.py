@@ -11,7 +11,7 @@ from registry.entry import Entry
 from registry.errors import ConflictError, InvalidInputError, Problem
 from registry.preview import may_confirm
 from registry.publication import Publication, compare_url
-from registry.publication_problems import REBUILD, RETRY, Advice, advice_of
+from registry.publication_problems import REBUILD, RETRY, Advice, advice_of, asks_agreement
 from registry.publications import Overview, is_working
 from registry.views.services import services
 from registry.views.text import iso
@@ -47,8 +47,8 @@ class Step:
 class View:
     """A publication with everything that is worked out about it.
 
-    `advice` None: nothing is wrong. `entry` None: it is not found here, or not yet. `link` is an
-    address of GitHub's that its refusal named; empty where it named none. `is_held_up`: the
+    `advice` None: nothing is wrong. `entry` None: it is not found here, or not yet. `link` is where
+    the author mends what is wrong, outside of this server; empty where nowhere. `is_held_up`: the
     process that would go on with it does not run.
     """
 
@@ -75,7 +75,7 @@ def view_of(publication: Publication) -> View:
     is_here = state == states.PUBLISHED
     return View(
         publication=publication, word=_WORDS[state], steps=steps_of(publication), advice=advice,
-        link=_own_link(publication.detail), pull_url=str((publication.pull or {}).get("url") or ""),
+        link=_link_of(publication), pull_url=str((publication.pull or {}).get("url") or ""),
         entry=services().drafts.found(publication) if is_here else None,
         compare_url=compare_url(publication, services().drafts.github_url)
         if state == states.FINISH_ON_GITHUB else "", is_final=state in states.FINAL,
@@ -130,7 +130,8 @@ def publication_json(publication: Publication) -> dict[str, Any]:
         "compare_url": view.compare_url or None,
         "problem": None if advice is None else {
             "code": publication.problem, "title": advice.title, "text": advice.text,
-            "detail": publication.detail, "goes_on": advice.goes_on},
+            "detail": publication.detail, "link": view.link or None,
+            "goes_on": advice.goes_on},
         "steps": [{"name": step.name, "state": step.state, "detail": step.detail}
                   for step in view.steps],
         "found": view.entry.exact_reference if view.entry else None,
@@ -207,8 +208,21 @@ def _reached(publication: Publication) -> int:
     return next((at for at, fact in enumerate(facts) if not fact), len(facts))
 
 
-def _own_link(detail: str) -> str:
-    """An address in GitHub's words, where it leads to this GitHub and nowhere else."""
-    found = _ADDRESS.search(detail)
-    is_own = found and found[0].startswith(f"{services().drafts.github_url}/")
-    return found[0] if found and is_own else ""
+def _link_of(publication: Publication) -> str:
+    """Where GitHub said to go, as far as that is on this GitHub; else where it is mended."""
+    url, code = services().drafts.github_url, publication.problem or ""
+    found = _ADDRESS.search(publication.detail)
+    if found and found[0].startswith(f"{url}/"):
+        return found[0]
+    places = {"SCOPE_MISSING": f"{url}/settings/tokens/new?scopes=public_repo&description=PAIShare",
+              "FG_NO_FORK": f"{url}/{publication.repository}/fork",
+              "SSO_REQUIRED": f"{url}/settings/tokens",
+              "WORKFLOW_SCOPE": f"{url}/{publication.fork}" if publication.fork else "",
+              "CLA": _asking_check(publication)}
+    return places.get(code, "")
+
+
+def _asking_check(publication: Publication) -> str:
+    checks = (publication.pull or {}).get("checks") or []
+    return next((check["url"] for check in checks if asks_agreement(check["name"], check["state"])
+                 and (check["url"] or "").startswith("https://")), "")

@@ -2,14 +2,18 @@
 import re
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from registry.component import TYPES, parse
 from registry.config import Secret
+from registry.publication_problems import ADVICE
 from registry.publish import Publisher
 from tests.fakes.web_home import WebHome
 from tests.registry.publishing import NEW, OLD, PATH
+
+ROOT = Path(__file__).parents[2]
 
 
 class GitHubHome(WebHome):
@@ -179,6 +183,53 @@ def test_what_stopped_on_its_way_goes_on_after_connecting(web, bob):
     bob.post("/settings/github", publication=number,
              token=web.world.classic_token(web.bob, "public_repo").value)
     assert "This goes on by itself" in bob.get(address).text
+
+
+def test_whatever_is_in_the_way_the_page_says_what_to_do(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    found = web.services.publications.get(web.user.id, int(address.rpartition("/")[2]))
+    program, table = web.program("bob"), (ROOT / "docs/github.md").read_text()
+    ways = ("/settings?", f"{address}/edit", f"{address}/retry", f"{address}/rebuild",
+            f'href="{web.services.drafts.github_url}/', "goes on by itself")
+    for code, advice in ADVICE.items():
+        found = web.services.publications.save(
+            found, problem=code, detail="Words of GitHub",
+            next_at=found.created_at if advice.goes_on else None)
+        page = bob.get(address).text
+        assert advice.title.replace("'", "&#39;") in page and "Words of GitHub" in page, code
+        assert any(way in page for way in ways), f"nothing to press or to wait for at {code}"
+        told = program.get(f"/publications/{found.id}").json["problem"]
+        assert (told["code"], told["title"]) == (code, advice.title)
+        assert f"`{code}`" in table
+
+
+LINKS = [("SCOPE_MISSING", "/settings/tokens/new?scopes=public_repo"),
+         ("FG_NO_FORK", "/ann/components/fork"), ("SSO_REQUIRED", "/settings/tokens"),
+         ("WORKFLOW_SCOPE", "/bob/components")]
+
+
+def test_what_is_mended_on_github_has_its_address(web, bob):
+    _, address = preview(bob)
+    found = web.services.publications.get(web.user.id, int(address.rpartition("/")[2]))
+    for code, place in LINKS:
+        found = web.services.publications.save(found, problem=code, fork="bob/components")
+        assert f'href="{web.services.drafts.github_url}{place}' in bob.get(address).text
+        told = web.program("bob").get(f"/publications/{found.id}").json["problem"]["link"]
+        assert told.startswith(f"{web.services.drafts.github_url}{place}")
+
+
+def test_a_check_that_asks_for_a_signature_has_its_address(web, bob):
+    page, address = preview(bob)
+    bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
+    web.work()
+    pull = web.world.pulls[0]
+    web.world.check(web.upstream, pull.head_sha, "CLA", "failure",
+                    details_url="https://cla.example.org/sign")
+    bob.post(f"{address}/retry")
+    web.work()
+    live = bob.get(f"{address}/live").text
+    assert 'href="https://cla.example.org/sign">Open the check</a>' in live
 
 
 def test_what_changed_since_it_was_seen_is_not_published(web, bob):

@@ -5,9 +5,17 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from registry import db
+from registry import db, deliveries
 from registry.config import Secret
-from registry.db import github_tokens, publications, repo_access, sources, webhook_deliveries
+from registry.db import (
+    github_tokens,
+    publications,
+    repo_access,
+    search_outbox,
+    sources,
+    versions,
+    webhook_deliveries,
+)
 from registry.deliveries import Deliveries
 from registry.errors import InvalidInputError, NotFoundError
 from registry.sources import NewRepository, Sources
@@ -158,6 +166,34 @@ def test_a_repository_that_became_private_is_hidden_until_each_has_proven_to_rea
     with market.engine.connect() as connection:
         assert connection.scalar(sa.select(github_tokens.c.access_wanted_at))
     assert market.sources.requested() == [source.name]
+
+
+def test_what_is_cut_off_while_it_hides_is_taken_whole_when_it_comes_again(market, monkeypatch):
+    source = add(market)
+    with market.engine.begin() as connection:
+        connection.execute(versions.insert().values(
+            source_id=source.id, type="job", name="a", version="1", commit="c" * 40, path="a",
+            committed_at=source.created_at, blob="b", position=1, is_latest=True, is_present=True,
+            is_moved=False, is_tagged=False, head_path="a", tags=[], warnings=[], text="",
+            contributor="", description=""))
+    whole = deliveries._hide
+
+    def cut_off(*facts):
+        whole(*facts)
+        raise KeyboardInterrupt  # as the process ends here, nothing is committed
+    monkeypatch.setattr(deliveries, "_hide", cut_off)
+    told = (source.id, "one", Change(repo_id=REPO, kind=HIDDEN))
+    with pytest.raises(KeyboardInterrupt):
+        market.deliveries.take(*told)
+    assert [each.id for each in market.sources.visible()] == [source.id] and not waiting(market)
+    monkeypatch.setattr(deliveries, "_hide", whole)
+    assert market.deliveries.take(*told) is True
+    assert market.sources.visible() == [] and waiting(market) == 1  # to be counted anew
+
+
+def waiting(market):
+    with market.engine.connect() as connection:
+        return connection.scalar(sa.select(sa.func.count()).select_from(search_outbox))
 
 
 def test_an_event_never_shows_anything(market):

@@ -48,6 +48,7 @@ class PublicationProblem(Answer):
     title: str
     text: str = Field(description="What to do next.")
     detail: str = Field(description="GitHub's own words, where there are any.")
+    link: str | None = Field(description="Where it is mended, outside of this server.")
     goes_on: bool = Field(description="It goes on by itself, at `next_at`.")
 
 

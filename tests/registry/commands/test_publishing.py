@@ -53,7 +53,8 @@ DRAFT = {**STATE, "state": "DRAFT", "seen": "5ee", "diff": "+++ b/job/run.yaml\n
          "changes": ["It is new."], "checks": [], "may_confirm": True}
 OPENED = {**STATE, "state": "OPEN", "is_working": False,
           "pull": {"url": "https://github.com/ann/parts/pull/3"}}
-GONE = {"code": "GONE", "title": "It is gone", "text": "Look.", "detail": "", "goes_on": False}
+GONE = {"code": "GONE", "title": "It is gone", "text": "Look.", "detail": "", "link": None,
+        "goes_on": False}
 
 
 @pytest.fixture
@@ -101,6 +102,16 @@ def test_what_is_in_the_way_is_said_and_ends_with_1(run, github, file, answers, 
     github.answers |= {path: [Answer(body)] for path, body in answers.items()}
     code, _, err = run("publish", file, "--to", "ann/parts", "--yes")
     assert code == 1 and "It is gone. Look." in err and at in err
+
+
+@pytest.mark.parametrize("detail, link, end", [
+    ("No such thing", None, "Look. GitHub says: No such thing The draft"),
+    ("", "https://github.com/x", "Look. https://github.com/x The draft"),
+    ("See https://github.com/x", "https://github.com/x", "says: See https://github.com/x The")])
+def test_githubs_words_and_where_it_is_mended_are_said_once(run, github, file, detail, link, end):
+    github.answers["POST /publications"] = [Answer(
+        {**DRAFT, "problem": {**GONE, "detail": detail, "link": link}}, status=201)]
+    assert end in run("publish", file, "--to", "ann/parts", "--yes")[2]
 
 
 def test_options_of_a_proposal_ask_for_its_repository(run, server, file):
