@@ -74,26 +74,6 @@ def disconnect_github() -> ResponseReturnValue:
     return redirect(url_for("settings.index", _anchor="github"), 303)
 
 
-def _publication(user: User) -> int | None:
-    """The number of the publication that its author came from, for want of a token."""
-    number = request.values.get("publication", type=int)
-    if number is None or not 0 < number < 1 << 31:
-        return None
-    with contextlib.suppress(NotFoundError):
-        return services().publications.get(user.id, number).id
-    return None
-
-
-def _back(user: User) -> str:
-    """The page of that publication, which goes on now; else this one."""
-    number = _publication(user)
-    if number is None:
-        return url_for("settings.index", _anchor="github")
-    with contextlib.suppress(ConflictError):  # it goes on by itself
-        looked_again(services().publications.get(user.id, number))
-    return url_for("publish.show", number=number)
-
-
 @blueprint.post("/registries")
 def add_registry() -> ResponseReturnValue:
     user, form = auth.required_user(), request.form
@@ -115,6 +95,26 @@ def remove_registry() -> ResponseReturnValue:
     flash(f"The login to {server} is deleted. Jobs that are waiting keep it until their images "
           "are here.")
     return redirect(url_for("settings.index", _anchor="registries"), 303)
+
+
+def _publication(user: User) -> int | None:
+    """The number of the publication that its author came from, for want of a token."""
+    number = request.values.get("publication", type=int)
+    if number is None or not 0 < number < 1 << 31:
+        return None
+    with contextlib.suppress(NotFoundError):
+        return services().publications.get(user.id, number).id
+    return None
+
+
+def _back(user: User) -> str:
+    """The page of that publication, which goes on now; else this one."""
+    number = _publication(user)
+    if number is None:
+        return url_for("settings.index", _anchor="github")
+    with contextlib.suppress(ConflictError):  # it goes on by itself
+        looked_again(services().publications.get(user.id, number))
+    return url_for("publish.show", number=number)
 
 
 def _page(*, wrong: dict[str, str] | None = None, token: str | None = None,
