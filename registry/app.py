@@ -41,6 +41,7 @@ from registry.views import (
     badges,
     errors,
     feeds,
+    job_files,
     jobs,
     language,
     mark_access,
@@ -87,8 +88,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
             x_host=found.trusted_proxies)
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
-    for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, sources,
-                 settings, api_docs, monitoring):
+    for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
+                 sources, settings, api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)

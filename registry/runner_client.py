@@ -52,6 +52,10 @@ class Download:
             while chunk := self._response.read(CHUNK_BYTES):
                 yield chunk
 
+    def head(self, count: int) -> bytes:
+        """The first `count` bytes, fewer where there are no more."""
+        return self._response.read(count)
+
     def close(self) -> None:
         self._response.close()
         self._connection.close()
@@ -161,8 +165,16 @@ class RunnerClient:
         """What an attempt that has ended truly ran with; raises NotFoundError before that."""
         return self._json("GET", ("jobs", id_, "attempts", attempt, "receipt"))
 
-    def artifacts(self, id_: str) -> list[dict[str, Any]]:
-        return self._json("GET", ("jobs", id_, "artifacts"))["artifacts"]
+    def artifacts(self, id_: str, **query: object) -> dict[str, Any]:
+        """`{"artifacts", "next", "count", "size", "is_cut", "notice"}`, a page of the files.
+
+        `query` may hold `attempt`, `role`, `index`, `folder`, `limit`, `after` and `checksums`.
+        """
+        return self._json("GET", ("jobs", id_, "artifacts"), query=query, timeout_s=SEARCH_S)
+
+    def archive(self, id_: str, **query: object) -> Download:
+        """The files as a zip; `query` as in `artifacts`."""
+        return self._download(("jobs", id_, "archive"), query)
 
     def artifact(self, id_: str, attempt: int, role: str, index: int, path: str) -> Download:
         return self._download(

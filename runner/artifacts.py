@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO, Iterator
 
 from runner.errors import NotFoundError
+from runner.task_log import write_notice
 
-MAX_ARTIFACTS = 10_000
+MAX_ARTIFACTS = 100_000
 NO_CHARACTER = "\ufffd"
+ATTEMPTS = "[1-9]*"  # folders of attempts among those of a job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,34 @@ class Artifact:
     path: str
     size: int
     modified: datetime
+
+    @property
+    def place(self) -> str:
+        """Where the file is among all of its job."""
+        return f"{self.attempt}/{self.role}-{self.index}/{self.path}"
+
+    def order(self) -> tuple[int, str, int, str]:
+        """By what the artifacts of a job are sorted."""
+        return self.attempt, self.role, self.index, self.path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which artifacts of a job are meant; `attempt` 0, `role` "", `index` None, `folder` "": all.
+
+    `folder` is a path in the output folder, or of one file there.
+    """
+
+    attempt: int = 0
+    role: str = ""
+    index: int | None = None
+    folder: str = ""
+
+    def has(self, item: Artifact) -> bool:
+        """Whether the file is one of them."""
+        return (self.attempt in (0, item.attempt) and self.role in ("", item.role)
+                and self.index in (None, item.index)
+                and f"{item.path}/".startswith(f"{self.folder.strip('/')}/".lstrip("/")))
 
 
 def remove_tree(folder: Path) -> None:
@@ -64,7 +94,33 @@ class JobFolders:
 
     def log_bytes(self, job_id: str) -> int:
         """How much the logs of a job hold on disk, of all its tasks and attempts."""
-        return sum(log.stat().st_size for log in self.root.glob(f"{job_id}/*/*/log"))
+        return sum(log.stat().st_size for log in self.root.glob(f"{job_id}/{ATTEMPTS}/*/log"))
+
+    def kept_bytes(self, job_id: str) -> int:
+        """How much logs and outputs of a job hold, nothing where they were removed."""
+        outputs = any(self.root.glob(f"{job_id}/{ATTEMPTS}/*/output"))
+        if self.notice(job_id) is not None and not outputs:
+            return 0
+        return self.log_bytes(job_id) + sum(item.size for item in self.artifacts(job_id))
+
+    def notice(self, job_id: str) -> str | None:
+        """Why logs and outputs of a job are gone; None where they are not."""
+        try:
+            return (self.root / job_id / "removed").read_text("utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def leave_notice(self, job_id: str, text: str) -> None:
+        path = self.root / job_id / "removed"
+        path.with_suffix(".new").write_text(text, "utf-8")
+        os.replace(path.with_suffix(".new"), path)
+
+    def drop_kept(self, job_id: str, text: str) -> None:
+        """Remove logs and outputs of a job; where a log was, it says `text`."""
+        for path in self.root.glob(f"{job_id}/{ATTEMPTS}/*/log"):
+            write_notice(path, f"{text}\n")
+        for path in self.root.glob(f"{job_id}/{ATTEMPTS}/*/output"):
+            remove_tree(path)
 
     def drop_work(self, job_id: str, attempt: int, role: str, index: int) -> None:
         """Remove what was staged for the task; its log and output stay."""
@@ -76,14 +132,14 @@ class JobFolders:
         Links are left out. What is no UTF-8 in a path stands there as U+FFFD.
         """
         found: list[Artifact] = []
-        for output in sorted(self.root.glob(f"{job_id}/*/*/output")):
+        for output in sorted(self.root.glob(f"{job_id}/{ATTEMPTS}/*/output")):
             role, _, index = output.parent.name.rpartition("-")
             for path, status in islice(_regular_files(output), MAX_ARTIFACTS - len(found)):
                 found.append(Artifact(
                     attempt=int(output.parent.parent.name), role=role, index=int(index),
                     path=_shown(path), size=status.st_size,
                     modified=datetime.fromtimestamp(status.st_mtime, timezone.utc)))
-        return sorted(found, key=lambda item: (item.attempt, item.role, item.index, item.path))
+        return sorted(found, key=Artifact.order)
 
     def artifact(self, job_id: str, attempt: int, role: str, index: int, path: str) -> IO[bytes]:
         """The file itself, open; raises NotFoundError for anything that is not an artifact."""

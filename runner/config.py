@@ -39,6 +39,8 @@ class Settings:
     storages: Path = Path("storages.json")
     gpus: tuple[Gpu, ...] = ()
     log_quota_mb: int = 1024
+    keep_days: int | None = None
+    keep_mb: int | None = None
     cache_mb: int = 51_200
     min_free_mb: int = 2048
     keep_s: float = 86400.0
@@ -70,6 +72,8 @@ class Settings:
             clusters=Path(environ.get("RUNNER_CLUSTERS", home / "clusters.json")),
             storages=Path(environ.get("RUNNER_STORAGES", home / "storages.json")),
             log_quota_mb=_number(environ, "RUNNER_LOG_QUOTA_MB") or 1024,
+            keep_days=_number(environ, "RUNNER_KEEP_DAYS"),
+            keep_mb=_number(environ, "RUNNER_KEEP_MB"),
             cache_mb=_number(environ, "RUNNER_CACHE_MB") or 51_200,
             min_free_mb=_number(environ, "RUNNER_MIN_FREE_MB") or 2048,
             keep_s=3600.0 * (_number(environ, "RUNNER_KEEP_HOURS") or 24),

@@ -2,11 +2,16 @@
 from __future__ import annotations
 
 import os
+import re
+from bisect import bisect_right
 from typing import Any
 
 from flask import Flask, Response, jsonify, request, send_file
 
 from runner import metrics, receipt
+from runner.archive import zipped
+from runner.artifacts import MAX_ARTIFACTS, Artifact, Choice
+from runner.checksums import Checksums
 from runner.errors import InvalidSpecError, NotFoundError
 from runner.log_lines import search_log
 from runner.logs import MergedQuery, TaskLine, iso, timed_text
@@ -16,6 +21,7 @@ from runner.worker import Worker
 MAX_WAIT_S = 25.0
 MAX_FOUND = 200  # lines of a search
 MAX_LINES = 5000
+MAX_FILES = 10_000  # of a page
 MAX_DIGITS = 18  # what the file system and SQLite take
 ATTEMPT = f"<int(max={10 ** MAX_DIGITS}):attempt>"
 TASK = f"/jobs/<job_id>/attempts/{ATTEMPT}/tasks/<role>/<int:index>"
@@ -26,6 +32,7 @@ def add(app: Flask, worker: Worker) -> None:
     _add_log_routes(app, worker)
     _add_merged_routes(app, worker)
     _add_left_routes(app, worker)
+    _add_artifact_routes(app, worker)
 
 
 def number(name: str, default: int) -> int:
@@ -92,13 +99,34 @@ def _add_left_routes(app: Flask, worker: Worker) -> None:
     def attempt_receipt(job_id: str, attempt: int) -> Response:
         return jsonify(receipt.read(worker.folders, worker.store.get(job_id).id, attempt))
 
+
+def _add_artifact_routes(app: Flask, worker: Worker) -> None:
+    checksums = Checksums()
+
+    def chosen(job_id: str) -> list[Artifact]:
+        choice = Choice(
+            attempt=number("attempt", 0), role=request.args.get("role", ""),
+            index=number("index", 0) if request.args.get("index") else None,
+            folder=request.args.get("folder", ""))
+        return list(filter(choice.has, worker.folders.artifacts(worker.store.get(job_id).id)))
+
     @app.get("/jobs/<job_id>/artifacts")
     def artifacts(job_id: str) -> Response:
-        worker.store.get(job_id)
-        return jsonify(artifacts=[{
-            "attempt": item.attempt, "role": item.role, "index": item.index, "path": item.path,
-            "size": item.size, "modified": item.modified.isoformat().replace("+00:00", "Z"),
-        } for item in worker.folders.artifacts(job_id)])
+        found, limit = chosen(job_id), max(1, min(number("limit", 1000), MAX_FILES))
+        begin = bisect_right(found, _order(request.args.get("after", "")), key=Artifact.order)
+        page = found[begin:begin + limit]
+        sums = (checksums.of(worker.folders, job_id, page) if number("checksums", 0)
+                else [None] * len(page))
+        return jsonify(
+            artifacts=[_file(item, digest) for item, digest in zip(page, sums, strict=True)],
+            next=page[-1].place if len(found) > begin + limit else None,
+            count=len(found), size=sum(item.size for item in found),
+            is_cut=len(found) >= MAX_ARTIFACTS, notice=worker.folders.notice(job_id))
+
+    @app.get("/jobs/<job_id>/archive")
+    def archive(job_id: str) -> Response:
+        return Response(zipped(worker.folders, job_id, chosen(job_id)),
+                        mimetype="application/zip")
 
     @app.get(f"/jobs/<job_id>/artifacts/{ATTEMPT}/<role>/<int:index>/<path:path>")
     def artifact(job_id: str, attempt: int, role: str, index: int, path: str) -> Response:
@@ -107,6 +135,20 @@ def _add_left_routes(app: Flask, worker: Worker) -> None:
         response = send_file(file, mimetype="application/octet-stream")
         response.content_length = os.fstat(file.fileno()).st_size
         return response
+
+
+def _file(item: Artifact, digest: str | None) -> dict[str, Any]:
+    return {"attempt": item.attempt, "role": item.role, "index": item.index, "path": item.path,
+            "size": item.size, "modified": item.modified.isoformat().replace("+00:00", "Z"),
+            "sha256": digest}
+
+
+def _order(place: str) -> tuple[int, str, int, str]:
+    """Where a file stands among the others; raises InvalidSpecError for what names none."""
+    found = re.fullmatch(r"(\d{1,18})/([^/]*)-(\d{1,9})/(.+)", place, re.DOTALL)
+    if place and not found:
+        raise InvalidSpecError("after must be what an earlier answer said as `next`.")
+    return (int(found[1]), found[2], int(found[3]), found[4]) if found else (0, "", 0, "")
 
 
 def _wait_s() -> float:

@@ -8,14 +8,17 @@ import shutil
 import threading
 import time
 from contextlib import suppress
+from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import Iterable, Iterator
 
+from runner.artifacts import JobFolders
 from runner.config import Settings
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError
 from runner.job_store import JobStore
+from runner.retention import Retention, Rules
 from runner.spec import JobSpec
 from runner.staging import Stager
 
@@ -37,6 +40,9 @@ class Housekeeper:
                  stager: Stager) -> None:
         self._settings, self._store = settings, store
         self._driver, self._stager = driver, stager
+        self._retention = Retention(
+            Rules(days=settings.keep_days, size_mb=settings.keep_mb),
+            JobFolders(settings.home / "jobs"), store)
         self._path = settings.home / "images.json"
         self._lock = threading.Lock()
         self._is_closed = threading.Event()
@@ -56,6 +62,7 @@ class Housekeeper:
 
     def tidy(self) -> None:
         """Bring the cache below its limit, and free disks above what must stay free."""
+        self._retention.apply(datetime.now(timezone.utc))
         needed = [job.spec for job in self._store.live()]
         inputs = [item for spec in needed for role in spec.task_roles for item in role.inputs]
         freed = self._stager.shrink(self._settings.cache_mb * MB, inputs)

@@ -328,6 +328,19 @@ class JobStore:
             _add_event(db, job_id, number, "run", text)
         return number
 
+    def ended_jobs(self) -> list[tuple[str, str]]:
+        """Every finished job and when it ended, those first that ended first."""
+        return [(row["id"], row["finished_at"]) for row in self._rows(
+            "select id, finished_at from jobs where state not in ('WAITING', 'RUNNING')"
+            " order by finished_at, seq")]
+
+    def remark(self, job_id: str, text: str) -> None:
+        """Add an event to a job that has ended; once, however often it is said."""
+        with self._transaction() as db:
+            if not db.execute("select 1 from events where job_id = ? and text = ?",
+                              (job_id, text)).fetchone():
+                _add_event(db, job_id, _newest_attempt(db, job_id), "end", text)
+
     def live(self) -> list[Job]:
         """Every job that has not ended."""
         return [_job(row) for row in self._rows(

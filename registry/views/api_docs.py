@@ -12,6 +12,7 @@ from registry.views import (
     api_account,
     api_components,
     api_dumps,
+    api_files,
     api_jobs,
     api_marks,
     api_publications,
@@ -28,14 +29,14 @@ SECTIONS = {"components": "Components", "publish": "Publishing",
             "publications": "Publishing to GitHub",
             "relations": "What changed, what is used by whom",
             "marks": "What owners say about versions",
-            "jobs": "Jobs", "sources": "Sources and the server",
+            "jobs": "Jobs", "files": "Files that jobs left", "sources": "Sources and the server",
             "webhooks": "What GitHub tells of by itself",
             "dumps": "Dumps of the whole catalog", "account": "Account", "docs": "This document"}
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
 APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_sources.api,
-        api_dumps.api,
+        api_dumps.api, api_files.api,
         api_webhooks.api, api_publish.api, api_publications.api, api_account.api, api)
 
 

@@ -204,14 +204,17 @@ def run_again(job_id: str, query: models.OneAttempt) -> dict[str, Any]:
     return _with_url(submissions.again(user, receipt, f"api/{user.id}/{key}" if key else None))
 
 
-@api.route("GET", "/jobs/<job_id>/artifacts", result=models.Artifacts, errors=(404, 503))
-def list_artifacts(job_id: str) -> dict[str, Any]:
-    """Every file that the tasks left in their output folders."""
+@api.route("GET", "/jobs/<job_id>/artifacts", query=models.ArtifactsQuery,
+           result=models.Artifacts, errors=(404, 503))
+def list_artifacts(job_id: str, query: models.ArtifactsQuery) -> dict[str, Any]:
+    """The files that the tasks left in their output folders, page by page."""
     job = job_of(auth.required_user(), job_id)
-    return {"artifacts": [
+    page = services().runner.artifacts(
+        job["id"], **{**query.model_dump(), "checksums": int(query.checksums)})
+    return {**page, "artifacts": [
         {**item, "url": url_for("api_jobs.get_artifact", job_id=job["id"], attempt=item["attempt"],
                                 role=item["role"], index=item["index"], path=item["path"])}
-        for item in services().runner.artifacts(job["id"])]}
+        for item in page["artifacts"]]}
 
 
 @api.route("GET", "/jobs/<job_id>/artifacts/<int:attempt>/<role>/<int:index>/<path:path>",

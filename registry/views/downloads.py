@@ -1,12 +1,15 @@
 """What jobs wrote, handed to a browser such that none of it can act on our pages."""
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
 from flask import Response
 
 from registry.runner_client import Download
+from registry.views.file_preview import HEAD_BYTES, preview_of
 from registry.views.job_access import Task
 from registry.views.security import as_file
 from registry.views.services import services
@@ -29,6 +32,23 @@ def artifact_response(job_id: str, attempt: int, role: str, index: int, path: st
     response.headers["Content-Disposition"] = (
         f"{'inline' if is_image(path) else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}")
     return response
+
+
+def archive_response(job_id: str, **query: Any) -> Response:
+    """Files of a job as a zip, saved under the job's number."""
+    response = _streamed(services().runner.archive(job_id, **query), "application/zip")
+    response.headers["Content-Disposition"] = f"attachment; filename={job_id}.zip"
+    return response
+
+
+def file_shown(job_id: str, attempt: int, role: str, index: int, path: str) -> dict[str, Any]:
+    """What one file looks like: what its first bytes show, or that it is a picture."""
+    file = services().runner.artifact(job_id, attempt, role, index, path)
+    size = file.size or 0
+    with closing(file):
+        head = b"" if is_image(path) else file.head(HEAD_BYTES)
+    shown = vars(preview_of(path, head, size))
+    return {**shown, "size": size, "kind": "image" if is_image(path) else shown["kind"]}
 
 
 def log_response(task: Task, stream: str, *, has_times: bool = False) -> Response:

@@ -28,6 +28,7 @@ PAGE_SIZE = 25
 LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
 MAX_SEARCH_LENGTH = 200
 MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
+MAX_FILES = 100  # on a job's page; the page of files has all
 
 blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
 
@@ -122,11 +123,12 @@ def again(job_id: str) -> ResponseReturnValue:
 
 def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
     """What both the page and its changing parts show."""
-    artifacts = services().runner.artifacts(job["id"]) if job["attempts"] else []
-    previews = [item for item in artifacts
+    files = (services().runner.artifacts(job["id"], limit=MAX_FILES) if job["attempts"]
+             else {"artifacts": [], "count": 0, "notice": None})
+    previews = [item for item in files["artifacts"]
                 if is_image(item["path"]) and item["size"] <= MAX_PREVIEW_BYTES]
-    return {"job": job, "is_final": job["state"] in FINAL_STATES, "artifacts": artifacts,
-            "previews": previews[-MAX_PREVIEWS:]}
+    return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files,
+            "artifacts": files["artifacts"], "previews": previews[-MAX_PREVIEWS:]}
 
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:

@@ -26,6 +26,7 @@ class FakeRunner:
         self.jobs: dict[str, dict] = {}
         self.keys: dict[str, str] = {}
         self.logs: dict[tuple, list[dict]] = {}
+        self.merged: dict = {"lines": [], "cursor": "1", "is_complete": True}
         self.files: dict[tuple, bytes] = {}
         self.logins: dict[str, list[dict]] = {}
         self.receipts: dict[tuple, dict] = {}
@@ -174,10 +175,19 @@ class _Handler(BaseHTTPRequestHandler):
                     attempt["kept"] = None
                 self._json(runner.jobs[id_])
             case "GET", ["jobs", id_, "artifacts"]:
-                self._json({"artifacts": [
-                    {"attempt": key[1], "role": key[2], "index": key[3], "path": key[4],
-                     "size": len(content), "modified": NOW}
-                    for key, content in runner.files.items() if key[0] == id_]})
+                found = [{"attempt": key[1], "role": key[2], "index": key[3], "path": key[4],
+                          "size": len(content), "modified": NOW, "sha256": None}
+                         for key, content in runner.files.items() if key[0] == id_]
+                limit = int(query.get("limit", 1000))
+                self._json({"artifacts": found[:limit], "count": len(found), "is_cut": False,
+                            "next": "1/main-0/x" if len(found) > limit else None, "notice": None,
+                            "size": sum(item["size"] for item in found)})
+            case "GET", ["jobs", id_, "archive"]:
+                self._bytes(b"PK", media="application/zip")
+            case "GET", ["jobs", id_, "log"]:
+                self._json(runner.merged)
+            case "GET", ["jobs", id_, "log", "raw"]:
+                self._bytes(b"1/main-0 | text\n", media="text/plain")
             case "GET", ["jobs", id_, "artifacts", attempt, role, index, *path]:
                 self._bytes(runner.files[(id_, int(attempt), role, int(index), "/".join(path))])
             case "GET", ["jobs", id_, "attempts", attempt, "receipt"]:

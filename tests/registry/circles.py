@@ -522,6 +522,8 @@ NOT_TRIED = {
         "read_merged_log", "read_merged_text",
         "show_receipt", "compare_receipts", "list_artifacts", "get_artifact", "run_again",
         "show_queue", "pause_queue", "resume_queue")},
+    **{f"api_files.{name}": JOBS for name in ("get_archive", "preview_file")},
+    **{f"job_files.{name}": JOBS for name in ("log", "files", "file")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt",
                                          "release")},
 }

@@ -61,7 +61,7 @@ def test_an_artifact_comes_whole_and_with_its_size(client, runner):
     runner.leave(id_, "a folder/é.bin", bytes(range(256)) * 1000)
     file = client.artifact(id_, 1, "main", 0, "a folder/é.bin")
     assert file.size == 256_000 and b"".join(file) == bytes(range(256)) * 1000
-    assert client.artifacts(id_)[0]["path"] == "a folder/é.bin"
+    assert client.artifacts(id_)["artifacts"][0]["path"] == "a folder/é.bin"
 
 
 def test_a_file_that_nobody_reads_is_closed(client, runner):

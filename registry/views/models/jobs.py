@@ -320,6 +320,19 @@ class Log(Answer):
     index: int
 
 
+class FilesQuery(Given):
+    attempt: int = Field(default=0, ge=0, le=1_000_000, description="0: all.")
+    role: str = Field(default="", max_length=255, description="Empty: all.")
+    index: int | None = Field(default=None, ge=0, le=100_000, description="Left out: all.")
+    folder: str = Field(default="", max_length=4096, description="Only below this folder.")
+
+
+class ArtifactsQuery(FilesQuery):
+    limit: int = Field(default=1000, ge=1, le=10_000)
+    after: str = Field(default="", max_length=5000, description="The `next` of the page before.")
+    checksums: bool = Field(default=False, description="With the SHA-256 of each file.")
+
+
 class Artifact(Answer):
     attempt: int
     role: str
@@ -327,11 +340,28 @@ class Artifact(Answer):
     path: str
     size: int = Field(description="In bytes.")
     modified: datetime
+    sha256: str | None = Field(
+        default=None, description="Where it was asked for and takes no longer than an answer may.")
     url: str
 
 
 class Artifacts(Answer):
-    artifacts: list[Artifact]
+    artifacts: list[Artifact] = Field(description="By attempt, task and path.")
+    next: str | None = Field(description="For `after`; null on the last page.")
+    count: int = Field(description="Of all pages.")
+    size: int = Field(description="Bytes of all pages.")
+    is_cut: bool = Field(description="There are more than are listed: 100,000 of a job at most.")
+    notice: str | None = Field(description="Why files are gone, where they were removed.")
+
+
+class FilePreview(Answer):
+    kind: Literal["text", "table", "image", "binary"]
+    size: int = Field(description="In bytes.")
+    encoding: str
+    text: str = Field(description="Its first 64 KiB at most.")
+    rows: list[list[str]] = Field(description="Of a table, at most 101, the first one included.")
+    is_cut: bool = Field(description="The file has more than `text` and `rows` have.")
+    url: str = Field(description="The whole file.")
 
 
 class SubmittedJob(Job):

@@ -1,0 +1,73 @@
+// The log of all tasks of a job: goes on where the page ended, line by line in the order of time.
+
+const WAIT_S = 15;
+const MAX_LINES = 20_000;
+const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
+
+const log = document.getElementById("all-log");
+const state = document.getElementById("all-log-state");
+const follow = document.getElementById("follow");
+
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+async function whileHidden() {
+  while (document.hidden) {
+    await new Promise((done) => {
+      document.addEventListener("visibilitychange", done, { once: true });
+    });
+  }
+}
+
+function shown(line) {
+  const piece = document.createElement("span");
+  const text = line.text.replace(ESCAPES, "").replace(/\r$/, "");
+  const task = `${line.attempt}/${line.role}-${line.index}`;
+  piece.className = line.stream;
+  piece.textContent = `${line.time.slice(11, 23)} ${task} | ${text.slice(text.lastIndexOf("\r") + 1)}\n`;
+  return piece;
+}
+
+async function ask(cursor) {
+  try {
+    const query = new URLSearchParams({ cursor, wait_s: WAIT_S });
+    const response = await fetch(`${log.dataset.url}?${query}`);
+    if (response.status === 401) location.reload();
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+async function read() {
+  let { cursor } = log.dataset;
+  let wait = 1000;
+  while (!log.dataset.complete) {
+    await whileHidden();
+    const page = await ask(cursor);
+    if (!page) {
+      state.textContent = "The server does not answer. What is shown is from before; trying again.";
+      await pause(wait);
+      wait = Math.min(wait * 2, 10_000);
+      continue;
+    }
+    wait = 1000;
+    const isStuck = page.cursor === cursor;
+    cursor = page.cursor;
+    log.append(...page.lines.map(shown));
+    while (log.childElementCount > MAX_LINES) log.firstElementChild.remove();
+    if (follow.checked) log.scrollTop = log.scrollHeight;
+    state.textContent = log.textContent ? "" : "Nothing is written yet.";
+    if (page.is_complete) break;
+    if (isStuck && !page.lines.length) await pause(1000);
+  }
+  state.textContent = "This is the end of the log.";
+}
+
+log.addEventListener("scroll", () => {
+  if (log.scrollHeight - log.scrollTop - log.clientHeight > 30) follow.checked = false;
+});
+follow.addEventListener("change", () => {
+  if (follow.checked) log.scrollTop = log.scrollHeight;
+});
+follow.closest("label").hidden = false;
+read();
