@@ -176,8 +176,9 @@ def _remote_input(uri: str, name: str, kind: str) -> Input:
     parts = unquote(found["path"] or "").strip("/").split("/")
     if parts == [""]:
         parts = []
-    if kind == "data" and (not parts or uri.endswith("/")):
-        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file.")
+    if kind == "data" and not parts and not uri.endswith("/"):
+        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file, or of a folder "
+                         "with a slash at its end.")
     for part in parts:
         _target(name, part or ".")
     return Input(kind="file" if kind == "data" else "storage", uri=uri,

@@ -63,6 +63,11 @@ class Watch:
         begun, first = self._samples[0]
         return (current - first) / (now - begun) if now - begun >= _REPORT_EVERY_S else 0.0
 
+    def within(self, done: int, whole: int) -> Watch:
+        """For one of several transfers that are `whole` bytes together, `done` before it."""
+        return Watch(is_cancelled=self.is_cancelled, report=lambda text, current, _: self.report(
+            text, done + current, whole))
+
     def wait(self, seconds: float) -> None:
         """Sleep, but not past a cancellation."""
         end = time.monotonic() + seconds
@@ -72,7 +77,7 @@ class Watch:
 
 
 class Cache:
-    """Files by the SHA-256 of their content, repositories and notes by that of their address."""
+    """Files and folders by the SHA-256 of their content, repositories by that of their address."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -102,6 +107,15 @@ class Cache:
         with open(path, "rb") as file:
             os.fsync(file.fileno())
         path.chmod(0o444)
+        os.replace(path, self.file(sha256))
+
+    def has_folder(self, sha256: str | None) -> bool:
+        return sha256 is not None and self.file(sha256).is_dir()
+
+    def adopt_folder(self, path: Path, sha256: str) -> None:
+        """Move a finished folder, of links to files that are here, to its place."""
+        if self.has_folder(sha256):
+            return remove(path)
         os.replace(path, self.file(sha256))
 
     # -- how much there is, and what may go -----------------------------------------------------
@@ -199,7 +213,8 @@ class _Entry:
 def _size(path: Path) -> int:
     """Bytes of a file, or of all files in a folder."""
     if not path.is_dir():
-        return path.stat().st_size
+        facts = path.stat()
+        return facts.st_size if facts.st_nlink == 1 else 0  # a folder has it too, which counts
     size = 0
     for folder, _, names in os.walk(path):
         for name in names:

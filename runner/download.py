@@ -16,7 +16,7 @@ import urllib3
 from runner.cache import Cache, Watch, remove, sha256_of
 from runner.errors import StagingError
 from runner.network import Network, refusal
-from runner.remote_files import BrokenOff, RemoteFiles
+from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles
 from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_web
 
 BODY_TRIES = 5
@@ -26,11 +26,15 @@ CHECK_SPACE_BYTES = 64 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """Where a file is in a storage that the operator names; `name` is the storage's."""
+    """Where a file is in a storage that the operator names; `name` is the storage's.
+
+    `known`: what it is, where that was found out just now.
+    """
 
     name: str
     files: RemoteFiles
     path: str
+    known: RemoteFile | None = None
 
 
 class _Restart(Exception):
@@ -53,7 +57,7 @@ class Downloader:
         """
         if remote:
             return self._fetch(uri, f"{remote.name} {uri}", sha256, watch, lambda transfer:
-                               transfer.receive(remote.files, remote.path))
+                               transfer.receive(remote))
         is_local = scheme_of(uri) == "file"
         source = self._folders.check(local_path(uri), uri) if is_local else None
         if not is_local:
@@ -188,13 +192,14 @@ class _Transfer:
 
     # -- from a storage of the operator's -----------------------------------------------------
 
-    def receive(self, files: RemoteFiles, path: str) -> str:
-        return self._persistently(lambda: self._receive(files, path))
+    def receive(self, remote: Remote) -> str:
+        known = [remote.known] if remote.known else []
+        return self._persistently(lambda: self._receive(
+            remote.files, known.pop() if known else remote.files.look(remote.path)))
 
-    def _receive(self, files: RemoteFiles, path: str) -> str:
+    def _receive(self, files: RemoteFiles, found: RemoteFile) -> str:
         self._watch.check()
         self._watch.progress(self._text, 0, None)
-        found = files.look(path)
         validators = {"version": found.version}
         if self._known.get("validators") == validators:
             return self._unchanged(validators)

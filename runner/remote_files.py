@@ -7,7 +7,7 @@ import logging
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Iterator, Protocol
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ import requests
 from fsspec.asyn import sync
 from fsspec.implementations.webhdfs import WebHDFS
 
+from runner.cache import Watch
 from runner.errors import StagingError
 from runner.network import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Network
 from runner.storages import Bucket, Hdfs, Storage
@@ -70,6 +71,24 @@ def remote_files(storage: Storage, network: Network) -> RemoteFiles:
         return _BucketFiles(storage, network)
     assert isinstance(storage, Hdfs)
     return _HdfsFiles(storage, network)
+
+
+def files_below(files: RemoteFiles, path: str, watch: Watch) -> Iterator[tuple[str, RemoteFile]]:
+    """Every file of a folder by its path in it; raises StagingError where one cannot be here."""
+    names: set[str] = set()
+    above = f"{path}/" if path else ""
+    for file in files.list(path):
+        watch.check()
+        name = file.path.removeprefix(above)
+        if not file.path.startswith(above) or not all(map(is_plain, name.split("/"))):
+            raise StagingError(f"{file.path[:200]!r} there cannot be the path of a file here. "
+                               "Rename it, or name a folder without it.")
+        names.add(name)
+        yield name, file
+    folders = {str(above) for name in names for above in PurePosixPath(name).parents}
+    for name in folders & names:
+        raise StagingError(f"{name[:200]!r} there is a file and a folder at once, which cannot be "
+                           "here. Rename one, or name a folder without it.")
 
 
 @contextmanager

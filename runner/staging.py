@@ -11,13 +11,14 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from runner.artifacts import remove_tree
 from runner.cache import Cache, FetchCancelled, Report, Watch, remove, sha256_of
+from runner.data_folder import DataFolders
 from runner.download import Downloader, Remote
 from runner.errors import StagingError
 from runner.git_cache import Entry, GitCache
 from runner.git_command import GitError
 from runner.named_folder import named_folder
 from runner.network import Network
-from runner.remote_files import remote_files
+from runner.remote_files import RemoteFiles, remote_files
 from runner.spec import Input
 from runner.storages import Folder, Storage, StoragesFile
 from runner.uris import (
@@ -79,6 +80,8 @@ class Stager:
         self._storages = storages or StoragesFile(Path("/nonexistent"))
         self._network = Network(allow_loopback=allow_loopback)
         self._downloader = Downloader(self._cache, self._network, self._folders)
+        self._data_folders = DataFolders(self._cache, self._downloader)
+        self._files: dict[Storage, RemoteFiles] = {}
         self._git = GitCache(self._cache, self._network,
                              AllowedFolders(allowed_folders, by_name=source_folders))
 
@@ -170,8 +173,11 @@ class Stager:
 
     def _fetch(self, item: Input, owner: Owner, watch: Watch) -> Input:
         if item.kind == "file":
-            sha256 = self._downloader.fetch(item.uri, item.sha256, watch,
-                                            self._remote(item, owner))
+            remote = self._remote(item, owner)
+            if remote and item.uri.endswith("/"):
+                sha256 = self._data_folders.fetch(item.uri, item.sha256, watch, remote)
+            else:
+                sha256 = self._downloader.fetch(item.uri, item.sha256, watch, remote)
             return dataclasses.replace(item, sha256=sha256)
         if item.kind == "git":
             return self._fetch_git(item, watch)
@@ -190,15 +196,21 @@ class Stager:
         if not _is_remote(item):
             return None
         storage, place = self._storages.find(item.uri, owner.user)
-        if isinstance(storage, Folder) or not place.path or place.deletes:
+        is_file = place.path and not place.deletes or item.uri.endswith("/")
+        if isinstance(storage, Folder) or not is_file:
             raise StagingError(f"{mask(item.uri)} names no file. Write s3://bucket/path/file or "
-                               "hdfs://host:port/path/file.")
-        return Remote(name=storage.name, path=place.path,
-                      files=remote_files(storage, self._network))
+                               "hdfs://host:port/path/file, for a folder with a slash at the end.")
+        return Remote(name=storage.name, path=place.path, files=self._files_of(storage))
 
     def _copy(self, item: Input, owner: Owner, storage: Storage, place: RemotePath) -> WorkingCopy:
         return WorkingCopy(owner.folder / self._cache.key(item.uri),
-                           remote_files(storage, self._network), place.path)
+                           self._files_of(storage), place.path)
+
+    def _files_of(self, storage: Storage) -> RemoteFiles:
+        """One connection for all jobs; other keys are another storage."""
+        if storage not in self._files:
+            self._files[storage] = remote_files(storage, self._network)
+        return self._files[storage]
 
     def _fetch_git(self, item: Input, watch: Watch) -> Input:
         self._git.check(split_ref(item.uri)[0])
@@ -249,9 +261,12 @@ class Stager:
             return [Mount(source=folder.resolve(), target=item.target, read_only=False)]
         if item.sha256:
             source = self._cache.file(item.sha256)
-            if not source.is_file():
+            if source.is_dir():
+                _make_folders(target, work_dir)
+            elif source.is_file():
+                target.touch()
+            else:
                 raise _lost(item)
-            target.touch()
             return [Mount(source=source, target=item.target, read_only=True)]
         if not _is_tree(item) or not item.commit or not self._git.has(
                 item.uri, item.commit, item.path):

@@ -7,12 +7,12 @@ import os
 import shutil
 import stat
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Iterator, Mapping
 
 from runner.cache import Watch, remove
 from runner.errors import StagingError
-from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles
+from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles, files_below
 from runner.uris import is_plain
 
 TRIES = 5
@@ -48,7 +48,7 @@ class WorkingCopy:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o777)
         known = self._known()
-        there = [each for each in self._there(watch)
+        there = [each for each in files_below(self._files, self._path, watch)
                  if self._is_wanted(known.get(each[0]), *each)]
         total = sum(file.size for _, file in there)
         self._check_space(total)
@@ -68,7 +68,7 @@ class WorkingCopy:
         """
         known = self._known()
         here = dict(self._here())
-        there = {name: file.version for name, file in self._there(watch)}
+        there = {name: file.version for name, file in files_below(self._files, self._path, watch)}
         changed = [name for name, facts in here.items() if not _is_same(known.get(name), facts)]
         for name in changed:
             if not is_plain(name.rpartition("/")[2]):
@@ -90,23 +90,6 @@ class WorkingCopy:
         return len(changed), overwritten
 
     # -- bringing -----------------------------------------------------------------------------
-
-    def _there(self, watch: Watch) -> Iterator[tuple[str, RemoteFile]]:
-        """What is there, by its path below the folder; raises StagingError for what cannot be."""
-        names: set[str] = set()
-        above = f"{self._path}/" if self._path else ""
-        for file in self._files.list(self._path):
-            watch.check()
-            name = file.path.removeprefix(above)
-            if not file.path.startswith(above) or not all(map(is_plain, name.split("/"))):
-                raise StagingError(f"{file.path[:200]!r} there cannot be the path of a file here. "
-                                   "Rename it, or name a folder without it.")
-            names.add(name)
-            yield name, file
-        folders = {str(above) for name in names for above in PurePosixPath(name).parents}
-        for name in folders & names:
-            raise StagingError(f"{name[:200]!r} there is a file and a folder at once, which cannot "
-                               "be here. Rename one, or name a folder without it.")
 
     def _is_wanted(self, known: _Known | None, name: str, file: RemoteFile) -> bool:
         facts = self._facts(name)

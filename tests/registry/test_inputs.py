@@ -90,7 +90,7 @@ def test_relative_uris_stay_in_the_repository(base, uri, said):
 
 @pytest.mark.parametrize("uri, said", [
     ("ftp://10.0.0.1/x", "data does not come by ftp. Use an https URI, `s3://bucket/path/file`"),
-    ("s3://bucket/folder/", "names no file"), ("s3://bucket", "names no file"),
+    ("s3://bucket", "names no file"),
     ("s3://key:secret@bucket/x", "`s3://…@bucket/x` names no place in a bucket"),
     ("s3://bucket/x?versionId=7", "names no place"), ("s3://bucket/x?delete=yes", "names no place"),
     ("s3://bucket/a/../x", "cannot be the name"), ("s3://bucket/a%2F%2Fx", "cannot be the name"),
@@ -128,7 +128,8 @@ def test_storage_is_a_plain_name_or_an_allowed_folder():
 
 @pytest.mark.parametrize("uri, target", [
     ("s3://bucket/raw/get%20it.csv", "get it.csv"), ("hdfs://10.0.0.1:9000/core/a.tgz", "a.tgz"),
-    ("webhdfs://node:9870/core/a.tgz", "a.tgz")])
+    ("webhdfs://node:9870/core/a.tgz", "a.tgz"), ("s3://bucket/raw/images/", "images"),
+    ("s3://bucket/", "bucket")])
 def test_data_comes_from_buckets_and_hadoop(uri, target):
     assert read(uri) == (Input(kind="file", uri=uri, target=f"mnist/{target}"),)
 

@@ -121,11 +121,60 @@ def test_a_fetch_that_was_cut_short_goes_on_where_it_was(hadoop, stager, ann, mo
     assert len(opened(hadoop)) == 2 * 2  # two pieces, and each asks both nodes
 
 
-@pytest.mark.parametrize("uri", ["hdfs://lake:9000/", "storage://nas", "storage://nas/a.csv",
+@pytest.mark.parametrize("uri", ["hdfs://lake:9000", "storage://nas", "storage://nas/a.csv",
                                  "hdfs://lake:9000/a.csv?delete=yes"])
 def test_what_is_no_file_is_no_data(stager, ann, uri):
     with pytest.raises(StagingError, match="names no file"):
         fetch(stager, Input(kind="file", uri=uri, target="in/a.csv"), ann)
+
+
+def folder(**more):
+    return Input(kind="file", uri="hdfs://lake:9000/digits/", target="in/digits", **more)
+
+
+def test_a_folder_of_data_is_mounted_whole_and_cannot_be_written(hadoop, stager, ann, tmp_path):
+    hadoop.put("/digits/train/1", b"one")
+    hadoop.put("/digits/2", b"two")
+    pinned = fetch(stager, folder(), ann)
+    *_, mount = stager.mount([pinned], tmp_path / "work", ann)
+    assert mount == Mount(source=mount.source, target="in/digits", read_only=True)
+    assert (mount.source / "train/1").read_bytes() + (mount.source / "2").read_bytes() == b"onetwo"
+    assert {oct(path.stat().st_mode & 0o777) for path in mount.source.rglob("*")
+            if path.is_file()} == {"0o444"}
+
+
+def test_of_a_folder_only_what_changed_is_fetched_again(hadoop, stager, ann):
+    for name in ("1", "2"):
+        hadoop.put(f"/digits/{name}", b"old")
+    first = fetch(stager, folder(), ann)
+    hadoop.put("/digits/2", b"new")
+    hadoop.asked.clear()
+    second = fetch(stager, folder(), ann)
+    assert second.sha256 != first.sha256 and set(opened(hadoop)) == {"/digits/2"}
+    assert fetch(stager, first, ann) == first
+
+
+def test_a_pinned_folder_that_has_changed_is_refused(hadoop, stager, ann, tmp_path):
+    hadoop.put("/digits/1", b"old")
+    with pytest.raises(StagingError, match="Files in it have changed"):
+        fetch(stager, folder(sha256="0" * 64), ann)
+    assert not list((tmp_path / "cache/new").iterdir())
+
+
+def test_a_folder_counts_once_and_makes_room_as_a_whole(hadoop, stager, ann, monkeypatch):
+    monkeypatch.setattr("runner.cache.FRESH_S", -1)
+    for name in ("1", "2"):
+        hadoop.put(f"/digits/{name}", name.encode() * 1000)
+    pinned = fetch(stager, folder(), ann)
+    assert stager.size() == 2000
+    assert stager.shrink(0, [pinned]) == 0
+    assert stager.shrink(0, []) == 2000 and stager.size() <= 2000
+    assert fetch(stager, pinned, ann) == pinned
+
+
+def test_a_folder_without_files_is_told(stager, ann):
+    with pytest.raises(StagingError, match="has no files in it"):
+        fetch(stager, folder(), ann)
 
 
 # -- storage --------------------------------------------------------------------------------------
