@@ -59,7 +59,7 @@ def serve(settings: Settings) -> int:
     if settings.gpus and machine.gpus != settings.gpus:
         raise RunnerError("RUNNER_GPUS declares GPUs, but this machine has real ones. Unset it.")
     driver = DockerDriver(settings.runner_id())
-    for warning in filter(None, [overlap_here(*settings.port_range), driver.advice()]):
+    for warning in filter(None, [overlap_here(*settings.port_range), *driver.advice()]):
         log.warning(warning)
     store = JobStore(settings.home / "runner.db")
     stager = Stager(

@@ -4,9 +4,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 import docker
@@ -16,6 +14,7 @@ from docker import errors as docker_errors
 from docker import types
 from docker.utils import kwargs_from_env
 
+from runner.container import LABEL, LABEL_NETWORK, Container, LaunchSpec
 from runner.docker_frames import Piece, unchunked, unframed, unframed_log
 from runner.errors import EngineError, RunnerError
 from runner.lifeline import Lifeline
@@ -24,61 +23,15 @@ from runner.spec import Login
 READ_BYTES = 1 << 18
 LOG_CONFIG = types.LogConfig(type="local", config={
     "max-size": "4g", "max-file": "2", "compress": "false"})
-LABEL = "paishare.runner"
-LABEL_NETWORK = "paishare.network"  # which was Docker's own when the container was made
+# What Docker calls a fault of its own, and would say again.
+IMAGE_FAULTS = re.compile("unable to find (user|group)|no matching entries in (passwd|group)|"
+                          "executable file not found|not a directory|exec format error")
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
 
 
 class PullError(RunnerError):
     """Docker could not bring an image here; the message is Docker's own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bind:
-    source: Path
-    target: str
-    read_only: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchSpec:
-    """One container: `cpu` in cores, memory and shm in MiB, `ports` published under their number.
-
-    `host_network` True: the container shares the machine's network and `ports` is not used.
-    `user` None: the image's own user.
-    """
-
-    name: str
-    image: str
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    labels: Mapping[str, str]
-    work_dir: str
-    cpu: float
-    memory_mb: int
-    shm_mb: int
-    pids_limit: int
-    gpus: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    binds: tuple[Bind, ...] = ()
-    ports: tuple[int, ...] = ()
-    host_network: bool = False
-    user: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Container:
-    """`status` is Docker's: created, running, exited, dead …; times as Docker writes them."""
-
-    id: str
-    name: str
-    status: str
-    exit_code: int
-    oom_killed: bool
-    error: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    started_at: str = ""
 
 
 @contextmanager
@@ -149,12 +102,17 @@ class DockerDriver:
         with _translated("Asking Docker"):
             return self._api.info()
 
-    def advice(self) -> str | None:
-        """What the operator could set so that fewer jobs are lost; None: nothing."""
-        if self.info()["LiveRestoreEnabled"]:
-            return None
-        return ("Docker's live-restore is off: a restart of Docker ends the running jobs, which "
-                'are then tried again. Set "live-restore": true in /etc/docker/daemon.json.')
+    def advice(self) -> Iterator[str]:
+        """What the operator could set so that fewer jobs are lost."""
+        info = self.info()
+        if not info["LiveRestoreEnabled"]:
+            yield ("Docker's live-restore is off: a restart of Docker ends the running jobs, which "
+                   'are then tried again. Set "live-restore": true in /etc/docker/daemon.json.')
+        for option in info["SecurityOptions"] or ():
+            if option.removeprefix("name=").partition(",")[0] in ("rootless", "userns"):
+                yield (f"Docker runs with {option.removeprefix('name=')}: what tasks write is "
+                       "another user's, and jobs of several tasks cannot share the machine's "
+                       "network. Run the jobs on a Docker engine without it.")
 
     def versions(self) -> dict[str, str]:
         """Of Docker and the kernel below it, and how this drives containers' limits."""
@@ -244,8 +202,13 @@ class DockerDriver:
         return created["Id"]
 
     def start(self, container: str) -> None:
-        with _translated("Starting the container"):
-            self._api.start(container)
+        """Raises EngineError; where the image is to blame, it is none of the platform's."""
+        try:
+            with _translated("Starting the container"):
+                self._api.start(container)
+        except EngineError as error:
+            is_platform = error.is_platform and not IMAGE_FAULTS.search(error.message)
+            raise EngineError(error.message, is_platform=is_platform) from error
 
     def find(self, name: str) -> Container | None:
         """The container of that name or id, None when there is none."""

@@ -6,7 +6,8 @@ import signal
 import threading
 from pathlib import Path
 
-from runner.docker_driver import LABEL_NETWORK, Container, DockerDriver
+from runner.container import LABEL_NETWORK, Container
+from runner.docker_driver import DockerDriver
 from runner.errors import EngineError
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 
-from runner.docker_driver import Container, DockerDriver
+from runner.container import Container
+from runner.docker_driver import DockerDriver
 from runner.docker_frames import Piece
 from runner.ending import Endings
 from runner.engine import Exit, Listener, Slot

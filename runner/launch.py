@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Mapping, Sequence
 
+from runner.container import Bind, LaunchSpec
 from runner.devices import Machine, given
-from runner.docker_driver import Bind, LaunchSpec
 from runner.engine import Gang, GangKey, Slot
 from runner.environment import environment
 from runner.spec import TaskRoleSpec

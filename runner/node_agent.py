@@ -10,8 +10,9 @@ from typing import Collection, Iterable, Iterator, Mapping
 
 from runner.artifacts import JobFolders, remove_tree
 from runner.config import Settings
+from runner.container import Bind, Container
 from runner.devices import ForeignGpus, Machine, gpu_driver, gpu_usage
-from runner.docker_driver import Bind, Container, DockerDriver
+from runner.docker_driver import DockerDriver
 from runner.docker_frames import Piece
 from runner.ending import Endings
 from runner.engine import CREATED, ENDED, RUNNING, Gang, GangKey, Listener, Slot

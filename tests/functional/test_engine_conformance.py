@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.docker_driver import LABEL
-from runner.engine import ENDED, RUNNING, Exit
+from runner.container import LABEL
+from runner.engine import CREATED, ENDED, RUNNING, Exit
 from runner.errors import EngineError
 from runner.launch import LABEL_JOB, container_name
 from runner.room import needs_of
@@ -270,6 +270,52 @@ def test_an_end_for_lack_of_memory_is_told_from_others(engine, key):
     _, heard = run(engine, key, role("main", "tail /dev/zero"))
     how = heard.told[0][1]
     assert how.oom_killed and not how.is_interrupted
+
+
+def test_a_process_that_was_killed_for_its_memory_is_told_also_where_the_task_went_on(engine, key):
+    _, heard = run(engine, key, role("main", "tail /dev/zero || true"))
+    assert heard.told == [(("main", 0), Exit(code=0, oom_killed=True))]
+
+
+def test_slots_of_a_gang_share_the_machines_network_and_a_single_one_has_its_own(
+        under_test, engine, key):
+    networks = []
+    for instances in (1, 2):
+        gang = reserved(engine, (key[0], instances), job(role(instances=instances)))
+        heard = Heard()
+        engine.start(gang, gang.slots, heard)
+        heard.exits(instances)
+        networks.append({name for each in containers(under_test, key)
+                         for name in each.attrs["NetworkSettings"]["Networks"]})
+        engine.clear(gang)
+        engine.release(gang.key)
+    assert networks == [{"bridge"}, {"host"}]
+
+
+@pytest.fixture
+def without_user(under_test):
+    """An image whose container can be created and not started."""
+    made = under_test.docker.containers.create(IMAGE, ["true"])
+    name = "localhost/paishare/without-user:test"
+    made.commit(*name.split(":"), changes="USER nobody-there")
+    made.remove()
+    yield name
+    under_test.docker.images.remove(name)
+
+
+def test_where_one_of_several_cannot_start_the_others_run_until_they_are_stopped(
+        under_test, engine, key, without_user):
+    gang, heard = reserved(engine, key, job(
+        role("good", "sleep 600"), role("bad", image=without_user))), Heard()
+    with pytest.raises(EngineError, match="nobody-there") as error:
+        engine.start(gang, gang.slots, heard)
+    assert not error.value.is_platform
+    assert engine.look(gang) == {("good", 0): RUNNING, ("bad", 0): CREATED}
+    engine.stop(gang, 1)
+    assert not heard.exits(1)["good", 0].is_interrupted
+    engine.clear(gang)
+    engine.release(key)
+    assert containers(under_test, key) == [] and engine.promised() == set()
 
 
 def test_a_slot_without_its_image_starts_no_container_and_the_error_says_so(
