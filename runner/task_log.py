@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import threading
 import time
@@ -14,6 +15,7 @@ NOTICE = "notice"  # what the runner itself says in a log
 _HEADER = struct.Struct(">BqI")
 _NOTICE, _END = 254, 255
 _NAMES = {0: "stdout", 1: "stderr", _NOTICE: NOTICE, _END: ""}
+_LIKE_HEADER = re.compile(rb"[\x00\x01\xfe\xff]\x00[\x05-\x0e]", re.DOTALL)  # 2014 to 2100
 _BLOCK_BYTES = 1 << 16
 _MAX_RECORD_BYTES = 1 << 20
 
@@ -50,10 +52,10 @@ class TaskLog:
     """Both streams of one task in one file, in the order of arrival, as bytes.
 
     Each record is a header (stream, microseconds, length) and its data. A record that a kill cut
-    short is dropped at the next opening: `sizes` then says how far each stream is kept, so that
-    the rest can be asked of the container again. The last bytes of an unfinished UTF-8 character
-    wait for the next append, so every record is whole text where the task wrote text. Times never
-    go back, whatever the clock does.
+    short or a disk has damaged is dropped at the next opening with all that follows: `sizes` then
+    says how far each stream is kept, so that the rest can be asked of the container again. The last
+    bytes of an unfinished UTF-8 character wait for the next append, so every record is whole text
+    where the task wrote text. Times never go back, whatever the clock does.
 
     Where `quota` is met, a notice says so once, and nothing more is kept.
     """
@@ -66,7 +68,7 @@ class TaskLog:
         self.sizes = dict.fromkeys(STREAMS, 0)
         self._held = dict.fromkeys(STREAMS, b"")
         self._last_us = end = 0
-        for record in records(self._file, 0, needs_data=False):
+        for record in records(self._file, 0, needs_data=False, over_damage=False):
             end, self._last_us = record.following, record.time_us
             self.is_full |= record.stream == NOTICE
             if record.stream in STREAMS:
@@ -144,25 +146,55 @@ class StoredRecord(NamedTuple):
     following: int
 
 
-def records(file: int, offset: int, *, needs_data: bool = True) -> Iterator[StoredRecord]:
+def records(file: int, offset: int, *, needs_data: bool = True, over_damage: bool = True,
+            ) -> Iterator[StoredRecord]:
     """Each whole record from `offset` on, without its data where that is not needed.
 
-    Ends where there is none: after the last one, or at an offset that was made up.
+    What is no record is told by a notice in its place, and ends the log unless `over_damage`.
     """
-    size, block, base = os.fstat(file).st_size, b"", offset
+    size, block, base, last_us = os.fstat(file).st_size, b"", offset, 0
     while (begin := offset + _HEADER.size) <= size:
         if begin > base + len(block):
             block, base = os.pread(file, _BLOCK_BYTES, offset), offset
         number, time_us, length = _HEADER.unpack_from(block, offset - base)
         following = begin + length
-        if number not in _NAMES or following > size or length > _MAX_RECORD_BYTES:
+        if number not in _NAMES or length > _MAX_RECORD_BYTES:
+            if not over_damage:
+                return
+            following = _next_record(file, offset + 1, size)
+            said = f"\n{following - offset} bytes of this log are damaged and left out.\n".encode()
+            yield StoredRecord(NOTICE, last_us, len(said), said, offset, following)
+            offset = following
+            continue
+        if following > size:  # it is still being written
             return
         if needs_data and following > base + len(block):
             block = os.pread(file, max(_BLOCK_BYTES, following - offset), offset)
             base = offset
         data = block[begin - base:following - base] if needs_data else b""
         yield StoredRecord(_NAMES[number], time_us, length, data, offset, following)
-        offset = following
+        offset, last_us = following, time_us
+
+
+def _next_record(file: int, offset: int, size: int) -> int:
+    """Where the first record begins that another one or the log's end follows; else `size`."""
+    while offset < size:
+        block = os.pread(file, _BLOCK_BYTES + _HEADER.size, offset)
+        for found in _LIKE_HEADER.finditer(block, 0, _BLOCK_BYTES):
+            following = _end_of(file, offset + found.start(), size)
+            if following == size or following and _end_of(file, following, size):
+                return offset + found.start()
+        offset += _BLOCK_BYTES
+    return size
+
+
+def _end_of(file: int, offset: int, size: int) -> int | None:
+    """Where the record ends that seems to begin at `offset`; None where none does."""
+    header = os.pread(file, _HEADER.size, offset)
+    if not _LIKE_HEADER.match(header) or len(header) < _HEADER.size:
+        return None
+    end = offset + _HEADER.size + _HEADER.unpack(header)[2]
+    return end if end <= min(size, offset + _HEADER.size + _MAX_RECORD_BYTES) else None
 
 
 def read_log(path: Path, offset: int, limit: int) -> tuple[list[LogRecord], int, bool]:

@@ -178,3 +178,37 @@ def test_a_notice_in_place_of_a_log_is_all_that_is_read_of_it(tmp_path):
     records, _, is_complete = read_log(tmp_path / "log", 0, 1000)
     assert [(each.stream, each.data) for each in records] == [("notice", b"It was removed.\n")]
     assert is_complete
+
+
+def test_what_a_disk_has_damaged_is_said_and_the_rest_is_read(tmp_path):
+    path = tmp_path / "log"
+    written(path, [("stdout", b"one\n"), ("stderr", b"two\n"), ("stdout", b"three\n")])
+    with open(path, "r+b") as file:
+        file.seek(HEADER + 4)  # the second record
+        file.write(b"\xa5" * HEADER)
+    found, _, is_complete = read_log(path, 0, 1 << 20)
+    assert [(record.stream, record.data) for record in found] == [
+        ("stdout", b"one\n"),
+        ("notice", b"\n17 bytes of this log are damaged and left out.\n"),
+        ("stdout", b"three\n")]
+    assert is_complete and b"".join(iter_log(path, "stdout")) == b"one\nthree\n"
+
+
+@settings(deadline=None)
+@given(pieces=chunks, at=st.integers(0, 300), garbage=st.binary(min_size=1, max_size=300))
+def test_whatever_is_damaged_a_log_is_read_to_its_end(tmp_path_factory, pieces, at, garbage):
+    path = tmp_path_factory.mktemp("log") / "log"
+    written(path, pieces)
+    size = path.stat().st_size
+    with open(path, "r+b") as file:
+        file.seek(min(at, size))
+        file.write(garbage)
+    offset, found = 0, [None]
+    while found:
+        before, (found, offset, _) = offset, read_log(path, offset, 100)
+        assert offset > before or not found
+    log = TaskLog(path, LogQuota(1 << 30, 0))  # which asks again for what it does not have
+    sizes = log.resume_at()
+    log.close(is_complete=True)
+    assert sum(sizes.values()) == len(b"".join(iter_log(path, "stdout")) + b"".join(
+        iter_log(path, "stderr")))
