@@ -1,20 +1,27 @@
 """Jobs of other forms, known by their looks, become jobs of ours. Pure."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from registry import jobs_v1, protocol_2
 from registry.component import Component, dump, parse
 from registry.errors import ComponentError, Problem
+from runner.spec import Login
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """A job in our form; `form` names the one that it was in, `notes` what of it got lost."""
+    """A job in our form; `form` names the one that it was in, `notes` what of it got lost.
+
+    `logins` are what it brought to pull its images with, which are not in `yaml`; `masked` is its
+    own text without secrets, empty where it has none.
+    """
 
     form: str
     yaml: str
     notes: tuple[Problem, ...]
+    logins: tuple[Login, ...] = ()
+    masked: str = ""
 
 
 def convert(text: str) -> Conversion | None:
@@ -28,7 +35,10 @@ def convert(text: str) -> Conversion | None:
     component = _component(text)
     if component is None or not component.is_protocol_2:
         return None
-    return _conversion(protocol_2.FORM, *protocol_2.converted_2(component.document))
+    made = _conversion(protocol_2.FORM, *protocol_2.converted_2(component.document))
+    masked = protocol_2.masked(component.document)
+    return replace(made, logins=tuple(protocol_2.logins_of(component.document)),
+                   masked=dump(masked) if masked else "")
 
 
 def _component(text: str) -> Component | None:

@@ -8,12 +8,14 @@ from registry.component_rules import PREREQUISITE_TYPES, at_key, at_value
 from registry.errors import Problem
 from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
+from runner.spec import Image, Login, registry_name
 
 MARKS = ("protocolVersion", "taskRoles")
 FORM = "OpenPAI's protocol 2"
 CATALOGUED = (
     "This job is in OpenPAI's protocol 2. Use turns it into a job of this marketplace's form and "
     "shows it before it runs.")
+MASK = "******"
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9._~-]+")
 _EACH = ("cpu", "memoryMB", "gpu")
 _MUSTACHE = re.compile(r"<%\s*\$(?P<kind>[A-Za-z]+)\.?(?P<rest>[A-Za-z0-9_.\[\]-]*)\s*%>")
@@ -176,6 +178,34 @@ def converted_2(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]
     return document, notes
 
 
+def logins_of(value: Mapping[str, Any]) -> list[Login]:
+    """What the images of a job are pulled with: `auth`, with `<% $secrets.x %>` replaced."""
+    found: list[Login] = []
+    secrets = _mapping(value.get("secrets"))
+    for item in map(_mapping, _list(value.get("prerequisites"))):
+        auth = _mapping(item.get("auth"))
+        username, secret, server = (
+            _MUSTACHE.sub(lambda each: str(secrets.get(each["rest"], each[0])
+                                           if each["kind"] == "secrets" else each[0]),
+                          str(auth.get(field) or ""))
+            for field in ("username", "password", "registryuri"))
+        if username and secret and isinstance(item.get("uri"), str):
+            found.append(Login(server=registry_name(server) or Image(uri=item["uri"]).server,
+                               username=username, secret=secret))
+    return found
+
+
+def masked(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The job without the texts that only its sender may know; None where it has none of them."""
+    items = [_mapping(item) for item in _list(value.get("prerequisites"))]
+    if not value.get("secrets") and not any(item.get("auth") for item in items):
+        return None
+    shown = [{**item, "auth": {**_mapping(item["auth"]), "password": MASK}} if item.get("auth")
+             else item for item in items]
+    return {**value, **({"prerequisites": shown} if items else {}),
+            "secrets": {name: MASK for name in _mapping(value.get("secrets"))}}
+
+
 class _Texts:
     """Replaces `<% … %>` in the commands of one task after another."""
 
@@ -244,7 +274,12 @@ def _prerequisite(item: Mapping[str, Any], index: int, notes: list[Problem]) -> 
     """Without what our form has no word for; a list of URIs, but for images."""
     path, uri = f"prerequisites[{index}]", item["uri"]
     for name in item:
-        if name not in _PREREQUISITE_FIELDS:
+        if name == "auth":
+            notes.append(_note(f"{path}.auth", (
+                f"`{path}.auth` is not written into the job, which others may read. It is used "
+                "where the job is sent as it is, by the API or `paishare submit`; else add the "
+                "login on the page Settings.")))
+        elif name not in _PREREQUISITE_FIELDS:
             notes.append(_note(f"{path}.{name}", f"`{path}.{name}` steers nothing here."))
     found = {name: item[name] for name in _PREREQUISITE_FIELDS
              if name in item and item[name] is not None and name != "protocolVersion"}

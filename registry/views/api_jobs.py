@@ -64,7 +64,8 @@ def submit_job(body: models.JobRequest) -> dict[str, Any]:
     user = auth.required_user()
     made = submissions.resolved(user, _submission(body))
     key = request.headers.get("Idempotency-Key", "")
-    job = submissions.submit(user, made.spec, f"api/{user.id}/{key}" if key else None)
+    job = submissions.submit(user, made.spec, f"api/{user.id}/{key}" if key else None,
+                             submissions.logins_of(_submission(body)))
     return {**_with_url(job), "warnings": [problem.as_json() for problem in made.advice]}
 
 

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from registry import openpai_shapes as shapes
 from registry.accounts import User
 from registry.component import dump, load_yaml
-from registry.conversion import convert
+from registry.conversion import Conversion, convert
 from registry.dialects import component_text, form_values
 from registry.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from registry.jobs_v1 import check_v1, converted_v1
@@ -155,31 +155,33 @@ def _given() -> str:
 # --- submitting -----------------------------------------------------------------------------------
 
 def _submit(user: User, text: str, name: str | None) -> ResponseReturnValue:
-    yaml, wanted = _in_our_form(text, name)
+    yaml, wanted, form = _in_our_form(text, name)
     made = submissions.resolved(user, submissions.Submission(yaml=yaml, name=wanted))
-    spec = replace(made.spec, origin={shapes.ORIGINAL: text})
+    spec = replace(made.spec, origin={shapes.ORIGINAL: form and form.masked or text})
     if services().runner.jobs(user=user.name, name=spec.name, limit=1)["jobs"]:
         conflict = ConflictError(f"Job name {spec.name} already exists.")
         conflict.code = "ConflictJobError"
         raise conflict
     # The key lets one of two requests at once make the job, and both answer with it.
-    job = submissions.submit(user, spec, f"openpai/{user.id}/{spec.name}")
+    job = submissions.submit(user, spec, f"openpai/{user.id}/{spec.name}",
+                             form.logins if form else ())
     response = jsonify(_detail(services().runner.job(job["id"])))
     response.status_code = 201
     response.headers["Location"] = f"{request.base_url.removesuffix('/' + spec.name)}/{spec.name}"
     return response
 
 
-def _in_our_form(text: str, name: str | None) -> tuple[str, str | None]:
-    """The YAML that runs, and the name that the address gives it."""
+def _in_our_form(text: str, name: str | None) -> tuple[str, str | None, Conversion | None]:
+    """The YAML that runs, the name that the address gives it, and what else it was turned into."""
     value = load_yaml(text)
     if isinstance(value, dict) and isinstance(value.get("taskRoles"), list):
         value = check_v1({**value, "jobName": name or value.get("jobName")})
-        return dump(converted_v1(value)[0]), name
+        return dump(converted_v1(value)[0]), name, None
     made = convert(text)
     if made:
-        return made.yaml, name
-    return component_text({**value, "type": "job"} if isinstance(value, dict) else value), name
+        return made.yaml, name, made
+    return component_text(
+        {**value, "type": "job"} if isinstance(value, dict) else value), name, None
 
 
 def _detail(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from registry.accounts import User
 from registry.component import parse
@@ -16,7 +16,7 @@ from registry.errors import (
 from registry.resolver import Resolved, resolve
 from registry.runs import PRIVATE
 from registry.views.services import services
-from runner.spec import JobSpec, known_job_spec
+from runner.spec import JobSpec, Login, known_job_spec
 
 # In a job's origin: the text was changed after it came from there.
 EDITED = "edited"
@@ -63,16 +63,24 @@ def in_our_form(text: str) -> tuple[str, tuple[Problem, ...]]:
     return (made.yaml, made.notes) if made else (text, ())
 
 
-def submit(user: User, spec: JobSpec, key: str | None) -> Mapping[str, Any]:
+def logins_of(submission: Submission) -> tuple[Login, ...]:
+    """What a job of another form brings along to pull its images with."""
+    made = convert(submission.yaml) if submission.yaml else None
+    return made.logins if made else ()
+
+
+def submit(user: User, spec: JobSpec, key: str | None, brought: Sequence[Login] = ()
+           ) -> Mapping[str, Any]:
     """Hand a job to the runner, and count it; the same key is the same job, counted once.
 
-    The user's logins to the registries of its images go with it. Raises RunnerUnavailableError,
+    The user's logins to the registries of its images go with it, and before them what it has
+    `brought` itself. Raises RunnerUnavailableError,
     and InvalidInputError where a login cannot be opened.
     """
     if services().runs.is_private(spec, user_id=user.id):
         spec = replace(spec, origin={**spec.origin, PRIVATE: "yes"})
     logins = services().image_logins.for_job(spec, user_id=user.id)
-    job = services().runner.submit(spec, key, logins)
+    job = services().runner.submit(spec, key, [*brought, *logins])
     services().runs.note(job["id"], spec, user_id=user.id)
     return job
 

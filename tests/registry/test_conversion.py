@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from registry.component import load_yaml, parse
 from registry.conversion import convert
 from registry.errors import ComponentError, InvalidInputError
+from runner.spec import Login
 from tests.registry.test_views_marketplace import text_of
 
 SHARED = Path(__file__).parents[3] / "shared/data/openpai"
@@ -92,6 +93,36 @@ def test_a_job_of_protocol_2_keeps_everything_that_means_something_here():
     assert {note.path for note in made.notes} == {
         "prerequisites[0].auth", "taskRoles.worker.commands", "extras.submitFrom",
         "taskRoles.worker.taskRetryCount"}
+
+
+PRIVATE = PROTOCOL_2.replace("auth: {username: a}", (
+    'auth: {username: a, password: "<% $secrets.pull %>", registryuri: "https://R.example/v2/"}'))
+PRIVATE += 'secrets: {pull: "Kanarienvogel/7", key: "Zeisig/8"}\n'
+
+
+def test_a_login_of_protocol_2_travels_beside_the_job_and_stands_in_no_text():
+    made = convert(PRIVATE)
+    assert made.logins == (
+        Login(server="r.example", username="a", secret="Kanarienvogel/7"),)
+    assert "Kanarienvogel" not in made.yaml + made.masked + repr(made)
+    assert "Zeisig" not in made.yaml + made.masked and load_yaml(made.masked)["secrets"] == {
+        "pull": "******", "key": "******"}
+    assert convert(PROTOCOL_2).logins == () and convert(V1).masked == ""
+
+
+@pytest.mark.parametrize("address, field", [
+    ("/api/v3/jobs", "json"), ("/api/v2/jobs", "data"), ("/rest-server/api/v2/jobs", "data")])
+def test_a_login_of_protocol_2_goes_to_the_runner_and_is_shown_nowhere(web, address, field):
+    headers = {**web.program("ann").headers}
+    sent = {"json": {"yaml": PRIVATE}} if field == "json" else {
+        "data": PRIVATE, "content_type": "text/yaml"}
+    answer = web.app.test_client().post(address, headers=headers, **sent)
+    assert answer.status_code == 201, answer.text
+    (id_, logins), = web.runner.logins.items()
+    assert logins == [{"server": "r.example", "username": "a", "secret": "Kanarienvogel/7"}]
+    config = web.app.test_client().get("/api/v2/user/ann/jobs/train/config", headers=headers)
+    shown = answer.text + str(web.runner.jobs) + config.text
+    assert "Kanarienvogel" not in shown and "Zeisig" not in shown
 
 
 def test_a_text_of_our_form_or_of_none_is_left_alone():
