@@ -95,8 +95,9 @@ def files_below(files: RemoteFiles, path: str, watch: Watch) -> Iterator[tuple[s
 def _told(storage: Storage, path: str) -> Iterator[None]:
     """Say in our words what went wrong.
 
-    The libraries below raise errors of many kinds, and of libraries that may not be installed;
-    their texts can hold addresses with tokens in them, so only the kind is passed on.
+    The libraries below raise errors of many kinds, and of libraries that may not be installed.
+    Most texts can hold addresses with tokens in them, so only the kind is passed on; the two that
+    fsspec makes of a server's refusal are the server's own words.
     """
     what = f"{storage.name}: {path or 'its top folder'}"
     try:
@@ -113,6 +114,9 @@ def _told(storage: Storage, path: str) -> Iterator[None]:
         raise StagingError(f"{what}: the server answers with HTTP status {status}.",
                            is_platform=status >= 500 or status == 429) from error
     except Exception as error:
+        if type(error) in (RuntimeError, OSError):
+            said = " ".join(str(error).split())[:200]
+            raise StagingError(f"{what}: the server says: {said}", is_platform=True) from error
         raise StagingError(f"{what} is out of reach ({type(error).__name__}). Its operator may "
                            "look at its address and at the network of this machine.",
                            is_platform=True) from error

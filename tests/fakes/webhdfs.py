@@ -34,12 +34,12 @@ class Hadoop:
 
     `location`: where the name node sends readers to, instead of its data node. `break_after`: so
     many bytes of a body come, as often as `breaks` says. `more`: this is sent after each body.
-    `answer`: what the name node says to everything.
+    `answer`: what the name node says to everything; `refusal`: status, exception and message.
     """
 
     def __init__(self):
         self.files, self.asked = {}, []
-        self.location, self.answer, self.token = None, None, None
+        self.location, self.answer, self.refusal, self.token = None, None, None, None
         self.breaks, self.break_after, self.more = 0, 0, b""
         self._clock = itertools.count(1320171722771)
         self._servers = [ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, is_data))
@@ -112,6 +112,8 @@ def _handler(hadoop, is_data_node):
                 return self.refuse(401, "SecurityException", "Failed to obtain user group")
             if is_data_node:
                 return self.data(op, path, query, body)
+            if hadoop.refusal:
+                return self.refuse(*hadoop.refusal)
             if hadoop.answer is not None:
                 return self.send(200, hadoop.answer)
             return getattr(self, op.lower())(path, query)

@@ -81,6 +81,18 @@ def test_a_file_is_sent_and_removed(files, client, tmp_path):
     assert not client.exists("digits/out/model")
 
 
+def test_keys_and_proxies_of_the_surroundings_are_not_used(storage, client, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "of-somebody-else")
+    client.pipe_file("digits/own", b"1")
+    assert remote_files(storage, Network()).look("own").size == 1
+    anybody = Bucket(name="digits", bucket="digits", endpoint=storage.endpoint)
+    with pytest.raises(StagingError, match="may not be used with the keys"):
+        remote_files(anybody, Network()).look("own")
+
+
 def test_wrong_keys_are_refused_without_being_told(storage, server, caplog):
     wrong = Bucket(name="digits", bucket=storage.bucket, endpoint=server.url,
                    access_key="another-key", secret_key="another-secret")

@@ -95,6 +95,13 @@ def test_a_token_is_used_and_never_told(hadoop, caplog):
     assert "secret" not in str(caught.value) + caplog.text
 
 
+def test_a_cluster_that_refuses_says_why(hadoop, files):
+    hadoop.refusal = (403, "StandbyException", "Operation category READ is not supported")
+    with pytest.raises(StagingError, match="the server says: Operation category READ") as caught:
+        files.look("a")
+    assert caught.value.is_platform
+
+
 # -- a cluster that means ill ---------------------------------------------------------------------
 
 
