@@ -1,10 +1,13 @@
+import json
 import sqlite3
 
 import pytest
 
 from runner import spec as states
 from runner.errors import NotFoundError, RunnerError
-from runner.job_store import SCHEMA, JobStore
+from runner.job_store import JobStore
+from runner.job_tables import MIGRATIONS, SCHEMA
+from runner.scheduler import TaskPlacement, placement_from_json
 from runner.spec import Image, JobSpec, TaskRoleSpec
 
 
@@ -122,6 +125,25 @@ def test_a_database_of_an_earlier_release_is_brought_up_to_date_with_its_jobs(tm
     assert store.claim(job.id, placed(), share=0.5, limit_s=60) == 1
     row = store.attempt(job.id, 1)
     assert (row["share"], row["limit_s"]) == (0.5, 60)
+    store.close()
+
+
+def test_placements_of_an_earlier_release_get_the_addresses_of_their_machines(tmp_path):
+    path = tmp_path / "runner.db"
+    store = JobStore(path)
+    job, _ = store.enqueue(spec(instances=2))
+    store.claim(job.id, placed(2, ip="10.0.0.1"))
+    store.close()
+    old = sqlite3.connect(path)
+    old.execute("update attempts set placement = ?", (json.dumps({"host_network": True, "tasks": [
+        {"role": "worker", "index": index, "gpus": [], "ports": {"http": [20000 + index]}}
+        for index in range(2)]}),))
+    old.executescript(MIGRATIONS[1])
+    old.close()
+    store = JobStore(path)
+    assert placement_from_json(store.attempt(job.id, 1)["placement"]).tasks == tuple(
+        TaskPlacement(role="worker", index=index, ip="10.0.0.1", gpus=(),
+                      ports={"http": (20000 + index,)}) for index in range(2))
     store.close()
 
 
