@@ -76,9 +76,11 @@ class Standing:
 class Fetched:
     """What a fetch brought: the head, None before the first commit, and how many objects.
 
-    `tags` are the wanted tags of the origin, each with the commit that it names. `seen` is what
-    was found out on the way: by commit and folder, the files that a commit changed. `ahead` gives
-    what the file at a path holds that is this blob, None: it was not read yet.
+    `tags` are the wanted tags of the origin, each with the commit that it names.
+
+    What was found out on the way: `seen` has the files that a commit changed, by commit and folder;
+    `commits` those that were read. `ahead` gives what the file at a path holds that is this blob,
+    None: it was not read yet.
     """
 
     head: str | None
@@ -86,6 +88,7 @@ class Fetched:
     objects: int = 0
     tags: Mapping[str, str] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
+    commits: dict[str, Commit] = field(default_factory=dict)
     ahead: Callable[[str, str], Reading | None] = lambda path, blob: None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import posixpath
 import stat
 from dataclasses import replace
-from functools import lru_cache
 from typing import Callable, Container, Iterable, Iterator, Sequence
 
 from registry.commits import (
@@ -32,7 +31,7 @@ from registry.yaml_nodes import MAX_BYTES
 README, MAX_README_BYTES = b"README.md", 64 << 10
 MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
 BYTES_A_FOLDER = 2500  # a longer list of names counts as several
-CACHED_COMMITS, MAX_SEEN = 16_384, 40_000  # the latter are commits and files
+MAX_COMMITS, MAX_SEEN = 40_000, 40_000  # kept in memory; the latter are commits and files
 TOO_LARGE = Problem(
     line=1, column=1,
     message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
@@ -51,8 +50,16 @@ class Reader:
         self._above: tuple[str, dict[str, bytes | None]] = "", {}
         self._room = MAX_SEEN - sum(1 + len(found) for found in self._seen.values())
         self._tree = _Limited(tree)
-        self.commit = lru_cache(maxsize=CACHED_COMMITS)(commit)
+        self._commits, self._commit = fetched.commits, commit
         self._blob = blob
+
+    def commit(self, id: str) -> Commit:
+        found = self._commits.get(id)
+        if found is None:
+            found = self._commit(id)
+            if len(self._commits) < MAX_COMMITS:
+                self._commits[id] = found
+        return found
 
     def blob(self, id: str) -> bytes:
         """What a file holds; raises ComponentError for one that was too large to be fetched."""
