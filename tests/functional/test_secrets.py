@@ -1,16 +1,19 @@
 """A canary: planted passwords and tokens are looked for wherever they must not be."""
 import base64
+import json
 import subprocess
 import sys
 from contextlib import suppress
 from urllib.parse import quote
 
+import docker
 import psutil
 import pytest
 import requests
 
 from tests.functional.product import Product
-from tests.functional.runner_process import ROOT
+from tests.functional.registry_server import SECRETS, Registry
+from tests.functional.runner_process import ROOT, wait_for
 
 CANARY = "Kanarienvogel/7+=&%"
 
@@ -97,3 +100,40 @@ def test_credentials_in_a_url_are_refused_and_not_echoed(product):
 def test_the_home_is_its_owners_alone(product):
     for path in (product.home, product.home / "secret.key", product.home / "runner"):
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+PRIVATE_JOB = """
+name: private
+type: job
+prerequisites: [{{name: image, type: dockerimage, version: 1.0.0, uri: "{uri}"}}]
+tasks:
+  - role: main
+    dockerimage: image
+    command: [exit 3]
+    resource: {{resourcePerInstance: {{cpu: 1, memoryMB: 100, gpu: 0}}}}
+isDebug: true
+"""
+
+
+def test_a_login_to_a_registry_brings_its_image_and_is_kept_nowhere_in_clear(
+        product, busybox_image, tmp_path):
+    registry, secret = Registry(tmp_path / "registry"), SECRETS["ann"]
+    try:
+        text = PRIVATE_JOB.format(uri=registry.push("team/canary:1"))
+        api = f"{product.url}/api/v3"
+        kept = product.http.put(f"{api}/user/registries/{registry.name}", timeout=30,
+                                json={"username": "ann", "secret": secret})
+        assert kept.ok, kept.text
+        id_ = product.http.post(f"{api}/jobs", timeout=30, json={"yaml": text}).json()["id"]
+        wait_for(lambda: product.get(f"/jobs/{id_}")["state"] == "FAILED", "it ran", 60)
+        container = docker.from_env().containers.get(
+            product.get(f"/jobs/{id_}")["attempts"][0]["kept"]["tasks"][0]["container"])
+        answers = [product.http.get(f"{api}{path}", timeout=30).content for path in (
+            "/user/registries", f"/jobs/{id_}", f"/jobs/{id_}/receipt")]
+        assert_nowhere(secret, [
+            *everything(product), *(("an answer", answer) for answer in answers),
+            ("docker inspect", json.dumps(container.attrs).encode()),
+            ("the list of logins", kept.content)])
+        assert product.http.post(f"{api}/jobs/{id_}/release", timeout=30).ok
+    finally:
+        registry.close()
