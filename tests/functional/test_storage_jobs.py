@@ -1,5 +1,7 @@
 """Jobs with a real bucket: brought at the start, sent at the end, however the job ends."""
 import json
+import os
+import subprocess
 
 import fsspec
 import pytest
@@ -28,10 +30,12 @@ def client(server):
 def storages(tmp_path, server):
     path = tmp_path / "storages.json"
     (tmp_path / "shared").mkdir()
+    (tmp_path / "nas").mkdir()
     path.write_text(json.dumps({
         "lab": {"kind": "s3", "bucket": "lab", "endpoint": server.url, "members": ["ann"],
                 "accessKey": server.access_key, "secretKey": server.secret_key},
-        "shared": {"kind": "folder", "path": str(tmp_path / "shared")}}))
+        "shared": {"kind": "folder", "path": str(tmp_path / "shared")},
+        "nas": {"kind": "folder", "path": str(tmp_path / "nas"), "mustBeMounted": True}}))
     path.chmod(0o600)
     return path
 
@@ -107,3 +111,19 @@ def test_storage_is_sent_when_a_server_is_back_that_was_away_and_the_runner_was_
     runner.start()
     assert runner.wait(job)["state"] == "SUCCEEDED"
     assert client(server).cat_file("lab/runs/two/result") == b"8\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a file system")
+def test_nothing_is_written_where_a_file_system_is_not_mounted_yet(runner, tmp_path):
+    nas = tmp_path / "nas"
+    job = runner.submit(spec("echo 9 > out/nas/result", storage=[
+        item("storage", "storage://nas", "out/nas")]))
+    wait_for(lambda: "storage://nas is not mounted" in runner.job(job)["reason"], "it says why")
+    assert not list(nas.iterdir())
+    subprocess.run(["mount", "-t", "tmpfs", "nas", nas], check=True)
+    try:
+        assert runner.wait(job)["state"] == "SUCCEEDED"
+        assert (nas / "result").read_text() == "9\n"
+    finally:
+        subprocess.run(["umount", "--lazy", nas], check=True)
+    assert not list(nas.iterdir())
