@@ -9,9 +9,9 @@ import click
 
 from registry.api_client import ApiClient
 from registry.commands.options import api_command
-from registry.component import MAX_BYTES
+from registry.component import MAX_BYTES, parse
 from registry.error_text import problem_line
-from registry.errors import ConflictError, InvalidInputError, Problem
+from registry.errors import ComponentError, ConflictError, InvalidInputError, Problem
 from registry.terminal import Terminal
 
 POLL_S = 0.5
@@ -36,7 +36,8 @@ def publish(client: ApiClient, terminal: Terminal, file: Path, repository: str |
 
     With --to, it is proposed to that repository on GitHub: what changes is shown, and after your
     yes a fork or branch, a commit and a pull request are made with the token that you connected in
-    the settings. Without, it goes to your shelf on the server, a Git repository of yours there.
+    the settings. Where one of this component is open there, that one is changed. Without --to, it
+    goes to your shelf on the server, a Git repository of yours there.
     """
     if repository is None:
         if path or message or is_signed_off or is_confirmed:
@@ -44,14 +45,50 @@ def publish(client: ApiClient, terminal: Terminal, file: Path, repository: str |
         _to_shelf(client, terminal, file)
         return
     title, _, body = message.partition("\n")
-    draft = client.post("publications", body={
-        "yaml": _text(file), "repository": repository, "path": path, "title": title.strip(),
-        "body": body.strip(), "is_signed_off": is_signed_off})
-    _show(terminal, draft, file)
-    if not is_confirmed:
-        click.confirm(f"Create the pull request in {draft['repository']}?", abort=True, err=True)
+    wanted = {"yaml": _text(file), "repository": repository, "path": path, "title": title.strip(),
+              "body": body.strip(), "is_signed_off": is_signed_off}
+    known = _open_one(client, wanted)
+    if known and known["yaml"] == wanted["yaml"] and not message:
+        terminal.say("The pull request holds exactly this already.")
+        _end(client, terminal, known)
+        return
+    draft = _draft(client, wanted, known)
+    try:
+        _show(terminal, draft, file)
+        _ask(draft, known, is_confirmed)
+    except (click.Abort, InvalidInputError):
+        if known:  # the pull request is followed again, as it is
+            client.post("publications", draft["id"], "withdraw")
+        raise
     client.post("publications", draft["id"], "confirm", body={"seen": draft["seen"]})
     _end(client, terminal, _followed(client, terminal, draft["id"]))
+
+
+def _open_one(client: ApiClient, wanted: Found) -> Found | None:
+    """The open pull request of this component to this repository, which is then changed."""
+    try:
+        component = parse(wanted["yaml"])
+    except ComponentError:
+        return None  # the server tells what is wrong with it
+    place = wanted["repository"].removesuffix("/").removesuffix(".git").lower()
+    return next((each for each in client.get("publications")["publications"]
+                 if each["pull"] and each["state"] == "OPEN"
+                 and each["reference"].partition("@")[0] == f"{component.type}/{component.name}"
+                 and f"/{place}".endswith(f"/{each['repository'].lower()}")), None)
+
+
+def _draft(client: ApiClient, wanted: Found, known: Found | None) -> Found:
+    if known is None:
+        return client.post("publications", body=wanted)
+    client.put("publications", known["id"], body=wanted)
+    return client.get("publications", known["id"], "preview")
+
+
+def _ask(draft: Found, known: Found | None, is_confirmed: bool) -> None:
+    what = f"Change the pull request #{known['pull']['number']}" if known else \
+        "Create the pull request"
+    if not is_confirmed:
+        click.confirm(f"{what} in {draft['repository']}?", abort=True, err=True)
 
 
 def _to_shelf(client: ApiClient, terminal: Terminal, file: Path) -> None:
@@ -122,7 +159,7 @@ def _end(client: ApiClient, terminal: Terminal, found: Found) -> None:
 
 def _trouble(problem: Found) -> str:
     """What happened and what to do, with GitHub's words and where it is mended."""
-    said = f" GitHub says: {problem['detail']}" if problem["detail"] else ""
+    said = f" GitHub says: “{problem['detail']}”." if problem["detail"] else ""
     is_said = not problem["link"] or problem["link"] in problem["detail"]
     return f"{problem['title']}. {problem['text']}{said}" + (
         "" if is_said else f" {problem['link']}")

@@ -105,13 +105,49 @@ def test_what_is_in_the_way_is_said_and_ends_with_1(run, github, file, answers, 
 
 
 @pytest.mark.parametrize("detail, link, end", [
-    ("No such thing", None, "Look. GitHub says: No such thing The draft"),
+    ("No such thing", None, "Look. GitHub says: “No such thing”. The draft"),
     ("", "https://github.com/x", "Look. https://github.com/x The draft"),
-    ("See https://github.com/x", "https://github.com/x", "says: See https://github.com/x The")])
+    ("See https://github.com/x", "https://github.com/x", "says: “See https://github.com/x”. The")])
 def test_githubs_words_and_where_it_is_mended_are_said_once(run, github, file, detail, link, end):
     github.answers["POST /publications"] = [Answer(
         {**DRAFT, "problem": {**GONE, "detail": detail, "link": link}}, status=201)]
     assert end in run("publish", file, "--to", "ann/parts", "--yes")[2]
+
+
+@pytest.fixture
+def opened(github, file):
+    """The same server where a pull request of the component in the file is open."""
+    text = "type: data\nname: run\nversion: 1.0.0\nuri: ./x\n"
+    file.write_text(text)
+    pull = {**OPENED, "reference": "data/run@0.9.0", "yaml": text.replace("1.0.0", "0.9.0"),
+            "pull": {**OPENED["pull"], "number": 3}}
+    github.answers |= {"GET /publications": [{"publications": [
+        {**pull, "id": 6, "reference": "data/runs@1.0.0"}, pull]}],
+        "PUT /publications/7": [Answer(DRAFT)], "GET /publications/7/preview": [Answer(DRAFT)],
+        "POST /publications/7/withdraw": [Answer(OPENED)]}
+    return github
+
+
+@pytest.mark.parametrize("place", ["ann/parts", "https://github.com/Ann/Parts.git"])
+def test_an_open_pull_request_of_the_component_is_changed(run, opened, file, place):
+    code, out, _ = run("publish", file, "--to", place, "--yes")
+    assert code == 0 and out.endswith("https://github.com/ann/parts/pull/3\n")
+    assert [f"{each.method} {each.path}" for each in opened.requests[1:4]] == [
+        "PUT /publications/7", "GET /publications/7/preview", "POST /publications/7/confirm"]
+
+
+def test_without_a_yes_the_pull_request_stays_as_it_is_and_is_followed_on(run, opened, file):
+    code, _, err = run("publish", file, "--to", "ann/parts")
+    assert code != 0 and "Change the pull request #3 in ann/parts?" in err
+    assert opened.requests[-1].path == "/publications/7/withdraw"
+
+
+def test_a_pull_request_that_holds_just_this_is_named_and_left_alone(run, opened, file):
+    held = opened.answers["GET /publications"][0]["publications"][1]
+    held["yaml"] = file.read_text()
+    code, out, err = run("publish", file, "--to", "ann/parts", "--yes")
+    assert (code, out) == (0, "https://github.com/ann/parts/pull/3\n")
+    assert "holds exactly this already" in err and len(opened.requests) == 1
 
 
 def test_options_of_a_proposal_ask_for_its_repository(run, server, file):
