@@ -82,13 +82,6 @@ class Sync:
         if is_news or is_turn or not (self._outbox.is_empty() and self._index.is_sound()):
             self._finish(sources or self._sources.all())
 
-    def run_requested(self) -> list[SyncReport]:
-        """Sync what someone asked for, take out what was removed, mend a deleted index."""
-        names = self._sources.requested()
-        if not names and self._outbox.is_empty() and self._index.is_sound():
-            return []
-        return self.run_once(names)
-
     def _finish(self, sources: Sequence[Source]) -> None:
         running = self._github.running if self._github else set()
         self._catalog.remove_stores_but({source.id for source in sources} | running)

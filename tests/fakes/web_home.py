@@ -131,7 +131,7 @@ class WebHome:
         found = Settings.from_environ(self.environ)
         engine = db.create_engine(found.database_url)
         catalog = Catalog(engine, found.git_dir)
-        Sync(engine, catalog, SearchIndex(found.search_dir)).run_requested()
+        Sync(engine, catalog, SearchIndex(found.search_dir)).step(False)
         engine.dispose()
 
 

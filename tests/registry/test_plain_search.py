@@ -64,7 +64,7 @@ def test_one_flipped_byte_is_noticed_answered_from_the_catalogue_and_mended(mark
     file.write_bytes(content)
     index = SearchIndex(market.home / "search", PlainSearch(market.engine))
     assert [hit.name for hit in index.search("torch").hits] == ["torch"]
-    market.sync.run_requested()
+    market.sync.step(False)
     page = index.search("torch")
     assert page.is_ready and [hit.name for hit in page.hits] == ["torch"]
 

@@ -54,7 +54,7 @@ def test_what_is_published_is_found_after_its_sync(market, ann):
     published = market.shelves.publish(ann, data("points"))
     assert (published.source, published.is_first, published.is_known) == ("ann-shelf", True, False)
     assert market.sources.requested() == ["ann-shelf"]
-    market.sync.run_requested()
+    market.sync.step(False)
     entry = market.catalog.get("data/points@1.0.0")
     assert (entry.source, entry.commit, entry.text) == (
         "ann-shelf", published.commit, data("points"))
@@ -81,7 +81,7 @@ def test_the_same_bytes_again_change_nothing(market, ann):
     market.shelves.publish(ann, data("points", "1.1.0"))
     again = market.shelves.publish(ann, data("points"))
     assert (again.commit, again.is_known, again.is_first) == (first.commit, True, False)
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.versions("data/points") == ["1.1.0", "1.0.0"]
 
 
@@ -91,14 +91,14 @@ def test_a_version_never_changes_also_before_its_sync(market, ann):
     with pytest.raises(ConflictError, match="data/points@1.0.0 is on your shelf ann-shelf already, "
                                             "with other bytes.*Write a higher `version:`"):
         market.shelves.publish(ann, data("points", description="Other."))
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.catalog.get("data/points@1.0.0").description == "About points."
 
 
 def test_a_job_without_a_version_goes_by_its_commits(market, ann):
     first = market.shelves.publish(ann, JOB.format(command="echo 1"))
     second = market.shelves.publish(ann, JOB.format(command="echo 2"))
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.catalog.get("job/run").commit == second.commit
     assert "echo 1" in market.catalog.get(f"job/run@{first.commit}").text
 
@@ -147,10 +147,10 @@ def test_every_user_can_have_a_shelf(market, name, expected):
 
 def test_a_shelf_that_was_taken_out_comes_back_with_the_next_publication(market, ann):
     market.shelves.publish(ann, data("points"))
-    market.sync.run_requested()
+    market.sync.step(False)
     market.sources.remove("ann-shelf")
     market.shelves.publish(ann, data("lines"))
-    market.sync.run_requested()
+    market.sync.step(False)
     assert sorted(market.names()) == ["data/lines", "data/points"]
 
 
@@ -165,20 +165,20 @@ def test_a_source_that_took_the_name_of_a_shelf_is_named(market, ann, tmp_path):
 
 def test_what_was_deleted_for_good_does_not_come_back(market, ann):
     market.shelves.publish(ann, data("points"))
-    market.sync.run_requested()
+    market.sync.step(False)
     Marks(market.engine).purge(market.catalog.get("data/points@1.0.0"), reason="By law.",
                                user_id=ann.id)
     for text in (data("points"), data("points", description="Other.")):
         with pytest.raises(GoneError, match="deleted for good: By law"):
             market.shelves.publish(ann, text)
     market.shelves.publish(ann, data("points", "1.1.0"))
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.versions("data/points") == ["1.1.0"]
 
 
 def test_a_shelf_comes_along_with_a_dump_and_is_published_to_again(market, ann, tmp_path):
     market.shelves.publish(ann, data("points"))
-    market.sync.run_requested()
+    market.sync.step(False)
     Dumps(market.engine, market.catalog, market.home).export(tmp_path / "dump")
     restore(Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin")}), tmp_path / "dump",
             public_key=None)
@@ -195,7 +195,7 @@ def test_a_shelf_comes_along_with_a_dump_and_is_published_to_again(market, ann, 
 
 def test_an_import_that_fails_at_its_last_step_leaves_nothing(market, ann, tmp_path, monkeypatch):
     market.shelves.publish(ann, data("points"))
-    market.sync.run_requested()
+    market.sync.step(False)
     Dumps(market.engine, market.catalog, market.home).export(tmp_path / "dump")
     settings = Settings.from_environ({"PAISHARE_HOME": str(tmp_path / "twin")})
 
@@ -223,5 +223,5 @@ def test_publishing_at_the_same_time_loses_nothing(market, ann):
         thread.start()
     for thread in threads:
         thread.join()
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.versions("data/points") == [f"1.{number}.0" for number in range(7, -1, -1)]

@@ -501,8 +501,11 @@ def test_the_log_tells_a_failure_once(market, origin, caplog):
 def test_a_new_source_is_synced_without_waiting_and_only_once(market, origin):
     origin.commit({"data/a.yaml": data("a")})
     market.add(origin.path)
-    assert [report.source for report in market.sync.run_requested()] == ["origin"]
-    assert market.sync.run_requested() == []
+    market.sync.step(False)
+    assert market.names() == ["data/a"]
+    origin.commit({"data/b.yaml": data("b")})
+    market.sync.step(False)
+    assert market.names() == ["data/a"]
 
 
 def test_a_sync_that_is_asked_for_is_done(market, origin):
@@ -510,8 +513,8 @@ def test_a_sync_that_is_asked_for_is_done(market, origin):
     market.run()
     origin.commit({"data/a.yaml": data("a")})
     market.sources.request_sync("origin")
-    report, = market.sync.run_requested()
-    assert report.new == ("data/a@1.0.0",)
+    market.sync.step(False)
+    assert market.names() == ["data/a"]
 
 
 def test_a_removed_source_is_no_longer_found_and_its_store_is_deleted(market, origin):
@@ -519,7 +522,7 @@ def test_a_removed_source_is_no_longer_found_and_its_store_is_deleted(market, or
     market.add(origin.path)
     market.run()
     market.sources.remove("origin")
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.names() == [] and list((market.home / "git").iterdir()) == []
     with pytest.raises(NotFoundError):
         market.catalog.get("a")
@@ -541,7 +544,7 @@ def test_a_deleted_index_is_noticed_at_the_next_look(market, origin):
     market.run()
     shutil.rmtree(market.home / "search")
     assert market.index.search("a").is_ready is False
-    market.sync.run_requested()
+    market.sync.step(False)
     assert market.names("a") == ["data/a"]
 
 
@@ -581,6 +584,6 @@ def test_components_of_two_sources_are_told_apart(market, origin, tmp_path):
     hits = {hit.reference for hit in market.index.search("").hits}
     assert hits == {"origin:data/a@1.0.0", "other:data/a@2.0.0", "dockerimage/b@1.0.0"}
     market.sources.remove("other")
-    market.sync.run_requested()
+    market.sync.step(False)
     assert {hit.reference for hit in market.index.search("").hits} == {
         "data/a@1.0.0", "dockerimage/b@1.0.0"}
