@@ -26,6 +26,12 @@ LOG_CONFIG = types.LogConfig(type="local", config={
 # What Docker calls a fault of its own, and would say again.
 IMAGE_FAULTS = re.compile("unable to find (user|group)|no matching entries in (passwd|group)|"
                           "executable file not found|not a directory|exec format error")
+NAMESPACES = {  # what Docker says of its own among its security options
+    "userns": ("Docker gives users other numbers (userns-remap) and then refuses the machine's "
+               "network: jobs of several tasks cannot run. Take it out of "
+               "/etc/docker/daemon.json.",),
+    "rootless": ("Docker runs rootless: its containers have a network apart from this machine's. "
+                 "Tasks of a job reach each other; ports of such jobs are not reached from here.",)}
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
 
@@ -109,10 +115,7 @@ class DockerDriver:
             yield ("Docker's live-restore is off: a restart of Docker ends the running jobs, which "
                    'are then tried again. Set "live-restore": true in /etc/docker/daemon.json.')
         for option in info["SecurityOptions"] or ():
-            if option.removeprefix("name=").partition(",")[0] in ("rootless", "userns"):
-                yield (f"Docker runs with {option.removeprefix('name=')}: what tasks write is "
-                       "another user's, and jobs of several tasks cannot share the machine's "
-                       "network. Run the jobs on a Docker engine without it.")
+            yield from NAMESPACES.get(option.removeprefix("name=").partition(",")[0], ())
 
     def versions(self) -> dict[str, str]:
         """Of Docker and the kernel below it, and how this drives containers' limits."""

@@ -56,6 +56,17 @@ def test_the_runner_knows_no_registry_and_the_registry_only_its_job_spec(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_what_is_below_the_engine_knows_the_driver(path):
+    below = {"runner.node_agent", "runner.follower", "runner.ending", "runner.images",
+             "runner.housekeeping"}
+    knows = {"runner.docker_driver": below, "runner.node_agent": {"runner.local_engine"},
+             "runner.local_engine": set()}
+    for module, knowing in knows.items():
+        if module in imports_of(path):
+            assert name_of(path) in knowing | {"runner.__main__"}, f"{module} is below the engine"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_pages_talk_to_the_services_and_never_to_tables_sources_or_engines(path):
     if name_of(path).startswith("registry.views."):
         forbidden = {"registry.db", "registry.source", "registry.git_store", "sqlalchemy",
