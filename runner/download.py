@@ -169,7 +169,7 @@ class _Transfer:
         return self._finish(validators)
 
     def _append(self, chunks: Iterator[bytes], begin: int, total: int | None) -> None:
-        """Write what comes to the part; what says no size ends where the disk is nearly full."""
+        """Write what comes to the part."""
         checked = current = begin
         with open(self._part, "ab") as part:
             for chunk in chunks:
@@ -179,7 +179,7 @@ class _Transfer:
                 self._watch.progress(self._text, current, total)
                 if total is None and current - checked > CHECK_SPACE_BYTES:
                     checked = current
-                    self._check_space(current + 2 * CHECK_SPACE_BYTES, current)
+                    self._check_growth(current)
 
     def _begin(self, response: requests.Response) -> int:
         """From which byte on the answer is; raises _Restart when that is not what was asked."""
@@ -189,6 +189,14 @@ class _Transfer:
         if not size or not response.headers.get("content-range", "").startswith(f"bytes {size}-"):
             raise _Restart
         return size
+
+    def _check_growth(self, current: int) -> None:
+        """What says no size ends in time, and what has come of it fills no disk."""
+        try:
+            self._check_space(current + 2 * CHECK_SPACE_BYTES, current)
+        except StagingError:
+            self._drop_part()
+            raise
 
     # -- from a storage of the operator's -----------------------------------------------------
 

@@ -3,10 +3,13 @@ import errno
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,6 +53,28 @@ def fetch(cache, allowed):
     def call(uri, pinned=None, report=lambda *_: None, is_cancelled=lambda: False):
         return downloader.fetch(uri, pinned, Watch(report=report, is_cancelled=is_cancelled))
     return call
+
+
+class EndlessServer:
+    """Says no length and sends until nobody listens any more."""
+
+    def __enter__(self):
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def __exit__(self, *_):
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self):
+        connection, _ = self._socket.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            while True:
+                connection.sendall(b"x" * 10_000)
 
 
 def refused(fetch, uri, pinned=None):
@@ -273,3 +298,14 @@ def test_a_disk_error_is_not_taken_for_a_broken_connection(web, cache, fetch, mo
     with pytest.raises(OSError, match="No space left"):
         fetch(f"{web.url}/data.bin")
     assert len(web.requests) == 1
+
+
+def test_a_file_that_never_ends_does_not_fill_the_disk(fetch, cache, monkeypatch):
+    monkeypatch.setattr("runner.download.CHECK_SPACE_BYTES", 50_000)
+    parts = cache.root / "parts"
+    monkeypatch.setattr("runner.download.shutil.disk_usage", lambda _: SimpleNamespace(
+        free=500_000 - sum(part.stat().st_size for part in parts.iterdir())))
+    with EndlessServer() as url:
+        said, is_platform = refused(fetch, f"{url}/endless")
+    assert is_platform and "are free. Make room" in said
+    assert not list(parts.iterdir())
