@@ -49,8 +49,9 @@ class PortRequest:
 class Input:
     """One URI of a data, script or storage prerequisite, pinned as far as it is known.
 
-    `kind` is `file` (one file, by http, https or file), `git` (a repository, or with `path` one
-    folder or file of it) or `storage` (a folder that outlives the job).
+    `kind` is `file` (one file of the web, of this machine or of a storage that the operator names;
+    of the last also a folder, with a slash at the end of its URI), `git` (a repository, or with
+    `path` one folder or file of it) or `storage` (a folder that outlives the job).
     `target` is where it appears, relative to the task's work directory: `<name>/<last part>`.
     `commit` (40 hex digits) and `sha256` (64) are None until known; the runner fills in what it
     finds and keeps it for every further attempt.
