@@ -19,7 +19,7 @@ class Settings:
     `allowed_folders` are read, and as storage written to; from `source_folders` Git
     repositories are read, nothing else. `clusters` is the file of `quotas.RulesFile`,
     `storages` that of `storages.StoragesFile`.
-    `gpus` are those that are only said to be there. `keep_s`: how long a failed container is kept
+    `gpus` are those that are only said to be there. `debug_s`: how long a failed container is kept
     where its job asks for it.
     """
 
@@ -43,7 +43,7 @@ class Settings:
     keep_mb: int | None = None
     cache_mb: int = 51_200
     min_free_mb: int = 2048
-    keep_s: float = 86400.0
+    debug_s: float = 86400.0
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -76,7 +76,7 @@ class Settings:
             keep_mb=_number(environ, "RUNNER_KEEP_MB"),
             cache_mb=_number(environ, "RUNNER_CACHE_MB") or 51_200,
             min_free_mb=_number(environ, "RUNNER_MIN_FREE_MB") or 2048,
-            keep_s=3600.0 * (_number(environ, "RUNNER_KEEP_HOURS") or 24),
+            debug_s=3600.0 * (_number(environ, "RUNNER_DEBUG_HOURS") or 24),
         )
 
     def runner_id(self) -> str:

@@ -55,13 +55,6 @@ class ImageAccess:
             users = {**known["users"], digest: sorted({*known["users"].get(digest, ()), user})}
             self._write({"users": users, "begun": _without(known["begun"], uri)})
 
-    def forget(self, digest: str) -> None:
-        """The image is not here any more."""
-        with self._lock:
-            known = self._read()
-            if known["users"].pop(digest, None) is not None:
-                self._write(known)
-
     def _read(self) -> dict[str, Any]:
         try:
             return json.loads(self._path.read_text())

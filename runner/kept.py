@@ -103,7 +103,7 @@ class Kept:
 
     def _write(self, path: Path, gang: Gang, slots: Collection[Slot]) -> None:
         aside = path.with_suffix(".new")
-        aside.write_text(json.dumps({"until": self._clock() + self._settings.keep_s, "tasks": [
+        aside.write_text(json.dumps({"until": self._clock() + self._settings.debug_s, "tasks": [
             {"role": role, "index": index, "container": container_name(gang, (role, index))}
             for role, index in slots]}))
         os.replace(aside, path)
