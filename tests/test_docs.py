@@ -31,3 +31,15 @@ def test_links_between_the_pages_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_pitfall_of_containers_is_held_somewhere_and_by_tests_that_exist():
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.*) \| ?(.*?) ?\|$", (
+        ROOT / "docs/decisions/0012-engine.md").read_text(), re.M)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 55))
+    known = {path.stem for folder in ("runner", "functional")
+             for path in (ROOT / "tests" / folder).glob("*.py")}
+    for number, held, tests in rows:
+        named = set(re.findall(r"`(\w+)`", tests))
+        assert named <= known, f"pitfall {number} names {named - known}"
+        assert named or "–" in held, f"pitfall {number} is neither tried nor a choice"
