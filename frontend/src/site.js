@@ -27,6 +27,12 @@ addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
 
+// An element with data-refresh asks for itself anew every so many ms, unless one is looking away or about to click.
+setInterval(() => {
+  const element = document.querySelector("[data-refresh]:not(:hover, :focus-within)");
+  if (element && !document.hidden) htmx.trigger(element, "refresh");
+}, Number(document.querySelector("[data-refresh]")?.dataset.refresh ?? 60_000));
+
 /* --- copying: a button with data-copy="ID of the element", or data-copy-text="text" ------- */
 
 async function copy(button) {

@@ -22,7 +22,7 @@ from registry.views.job_access import (
 )
 from registry.views.services import services
 from registry.views.text import plain_log
-from runner.spec import FINAL_STATES, JOB_STATES
+from runner.spec import FINAL_STATES, JOB_STATES, STAGES
 
 PAGE_SIZE = 25
 LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
@@ -127,8 +127,18 @@ def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
              else {"artifacts": [], "count": 0, "notice": None})
     previews = [item for item in files["artifacts"]
                 if is_image(item["path"]) and item["size"] <= MAX_PREVIEW_BYTES]
-    return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files,
+    return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files, "stages": _stages(job),
             "artifacts": files["artifacts"], "previews": previews[-MAX_PREVIEWS:]}
+
+
+def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The stages of a job's newest attempt: each `done`, `now` or `next`."""
+    last = job["events"][-1]["stage"] if job["events"] else "queue"
+    at = max(0, STAGES.index(last) - 1) if last in STAGES else 0
+    if job["state"] in FINAL_STATES:
+        at = len(STAGES)
+    return [{"name": name, "state": "done" if number < at else "now" if number == at else "next"}
+            for number, name in enumerate(STAGES[1:])]
 
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:

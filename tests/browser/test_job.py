@@ -24,8 +24,6 @@ def job_page(site, page):
 def test_use_and_submit_are_two_presses_from_the_marketplace(site, page):
     page.goto("/")
     page.get_by_label("Search the marketplace").fill("hello")
-    page.keyboard.press("Enter")
-    page.get_by_role("link", name="hello", exact=True).click()
     page.get_by_role("link", name="Use hello").click()
     page.get_by_label("epochs").fill("5")
     page.get_by_role("button", name="Submit").click()
@@ -41,8 +39,10 @@ def test_the_log_grows_while_it_is_written(site, job_page):
     site.runner.write(JOB, "1mneeded\x1b[0m <b>now</b>\n", "stderr")
     site.runner.write(JOB, "10%\r20%\repoch 2\n")
     log.get_by_text("epoch 2").wait_for()
-    assert log.inner_text() == "epoch 1\ncare needed <b>now</b>\nepoch 2\n"
-    assert log.locator(".stderr").all_inner_texts() == ["care ", "needed <b>now</b>\n"]
+    assert log.locator(".text").all_inner_texts() == ["epoch 1", "care needed <b>now</b>",
+                                                       "epoch 2"]
+    assert log.locator(".stderr .text").all_inner_texts() == ["care needed <b>now</b>"]
+    assert log.locator(".fg-ansi-red").all_inner_texts() == ["needed"]
 
 
 def test_state_tasks_and_pictures_follow_without_a_reload(site, job_page):
@@ -76,8 +76,41 @@ def test_following_ends_where_the_reader_scrolls_up(site, job_page):
     job_page.mouse.wheel(0, -2000)
     expect(job_page.get_by_label("Follow")).not_to_be_checked()
     site.runner.write(JOB, "the end\n")
-    log.get_by_text("the end").wait_for()
+    job_page.get_by_role("button", name="↓ 1 new line").wait_for()
     assert log.evaluate("each => each.scrollTop + each.clientHeight < each.scrollHeight - 100")
+    job_page.get_by_role("button", name="↓ 1 new line").click()
+    log.get_by_text("the end").wait_for()
+    expect(job_page.get_by_label("Follow")).to_be_checked()
+
+
+def test_a_long_log_is_searched_and_every_line_has_an_address(site, job_page):
+    site.runner.write(JOB, "".join(f"step {number} loss 0.{number}\n" for number in range(5000)))
+    field = job_page.get_by_label("Search in the log")
+    job_page.get_by_text("step 4999").wait_for()
+    assert job_page.locator("#log-text .row-line").count() < 1500
+    field.fill("step 42 ")
+    job_page.locator("#log-count", has_text="1").wait_for()
+    field.press("Enter")
+    line = job_page.locator("#log-text .marked")
+    assert line.locator(".text").inner_text() == "step 42 loss 0.42"
+    expect(job_page.get_by_label("Follow")).not_to_be_checked()
+    line.locator("a").click()
+    assert job_page.url.endswith("#L43")
+    job_page.reload()
+    job_page.locator("#log-text .marked", has_text="step 42 loss").wait_for()
+
+
+def test_what_a_task_uses_is_drawn_and_told_in_words(site, job_page):
+    site.runner.samples[JOB, 1, "main", 0] = [
+        {"time": 1e9 + at, "cpu_s": at * 0.5, "memory": at << 20, "peak_memory": at << 20,
+         "read": 0, "written": at * 1024, "received": None, "sent": None, "gpus": []}
+        for at in range(1, 11)]
+    job_page.locator("#charts").scroll_into_view_if_needed()
+    job_page.get_by_text("CPU: now 50 %, at most 50 %").wait_for()
+    job_page.get_by_text("Memory: now 10 MB, at most 10 MB").wait_for()
+    assert job_page.locator("#charts canvas").count() == 3
+    job_page.get_by_text("As a table").click()
+    assert job_page.locator(".as-table tr").count() == 11
 
 
 def test_a_runner_that_goes_away_is_told_and_comes_back(site, job_page):
@@ -126,5 +159,6 @@ def test_everything_but_live_logs_works_without_scripts(site, open_page):
     assert page.locator("#log-state noscript").is_visible()
     page.get_by_text("Stop…").click()
     page.get_by_role("button", name="Yes, stop it").click()
+    page.locator("#me > summary").click()
     page.get_by_role("button", name="Log out").click()
     assert site.runner.jobs[JOB]["stop_requested"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import defaultdict
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -30,7 +31,7 @@ class FakeRunner:
         self.files: dict[tuple, bytes] = {}
         self.logins: dict[str, list[dict]] = {}
         self.receipts: dict[tuple, dict] = {}
-        self.samples: dict[tuple, list[dict]] = {}
+        self.samples: defaultdict[tuple, list[dict]] = defaultdict(list)
         self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
         self.token: str | None = None
         self._server = _Server(str(self.path), _Handler)

@@ -1,5 +1,8 @@
 // The log of all tasks of a job: goes on where the page ended, line by line in the order of time.
 
+import { ask, pause, whileHidden } from "./lib/live.js";
+import { _ } from "./lib/texts.js";
+
 const WAIT_S = 15;
 const MAX_LINES = 20_000;
 const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
@@ -7,16 +10,6 @@ const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\
 const log = document.getElementById("all-log");
 const state = document.getElementById("all-log-state");
 const follow = document.getElementById("follow");
-
-const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
-
-async function whileHidden() {
-  while (document.hidden) {
-    await new Promise((done) => {
-      document.addEventListener("visibilitychange", done, { once: true });
-    });
-  }
-}
 
 function shown(line) {
   const piece = document.createElement("span");
@@ -27,25 +20,13 @@ function shown(line) {
   return piece;
 }
 
-async function ask(cursor) {
-  try {
-    const query = new URLSearchParams({ cursor, wait_s: WAIT_S });
-    const response = await fetch(`${log.dataset.url}?${query}`);
-    if (response.status === 401) location.reload();
-    return response.ok ? await response.json() : null;
-  } catch {
-    return null;
-  }
-}
-
 async function read() {
   let { cursor } = log.dataset;
   let wait = 1000;
   while (!log.dataset.complete) {
     await whileHidden();
-    const page = await ask(cursor);
+    const page = await (await ask(`${log.dataset.url}?${new URLSearchParams({ cursor, wait_s: WAIT_S })}`))?.json();
     if (!page) {
-      state.textContent = "The server does not answer. What is shown is from before; trying again.";
       await pause(wait);
       wait = Math.min(wait * 2, 10_000);
       continue;
@@ -56,11 +37,11 @@ async function read() {
     log.append(...page.lines.map(shown));
     while (log.childElementCount > MAX_LINES) log.firstElementChild.remove();
     if (follow.checked) log.scrollTop = log.scrollHeight;
-    state.textContent = log.textContent ? "" : "Nothing is written yet.";
+    state.textContent = log.textContent ? "" : _("Nothing is written yet.");
     if (page.is_complete) break;
     if (isStuck && !page.lines.length) await pause(1000);
   }
-  state.textContent = "This is the end of the log.";
+  state.textContent = _("This is the end of the log.");
 }
 
 log.addEventListener("scroll", () => {
@@ -69,5 +50,5 @@ log.addEventListener("scroll", () => {
 follow.addEventListener("change", () => {
   if (follow.checked) log.scrollTop = log.scrollHeight;
 });
-follow.closest("label").hidden = false;
+document.getElementById("follow-box").hidden = false;
 read();

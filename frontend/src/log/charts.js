@@ -1,0 +1,128 @@
+// What a task used, as charts: CPU, memory, GPU, disk and network over the time that it ran.
+
+import uPlot from "uplot";
+import { ask, pause, whileHidden } from "../lib/live.js";
+import { _ } from "../lib/texts.js";
+
+const EVERY_MS = 4000;
+const HEIGHT = 140;
+const UNITS = ["B", "KB", "MB", "GB", "TB"];
+
+export function size(bytes) {
+  let [value, unit] = [bytes, 0];
+  for (; Math.abs(value) >= 1024 && unit < UNITS.length - 1; unit += 1) value /= 1024;
+  return `${value.toFixed(value < 10 && unit ? 1 : 0)} ${UNITS[unit]}`;
+}
+const percent = (value) => `${Math.round(value)} %`;
+const rate = (value) => `${size(value)}/s`;
+
+// What grew between two samples, by second.
+const grown = (samples, key) => samples.map((each, at) => {
+  const before = samples[at - 1];
+  if (!before || each[key] == null || before[key] == null || each.time <= before.time) return null;
+  return Math.max(0, each[key] - before[key]) / (each.time - before.time);
+});
+const mean = (gpus, key) => (gpus.length ? gpus.reduce((sum, each) => sum + (each[key] ?? 0), 0) / gpus.length : null);
+
+function panels(samples) {
+  const found = [
+    { title: _("CPU"), format: percent, series: { [_("CPU")]: grown(samples, "cpu_s").map((each) => each && each * 100) } },
+    { title: _("Memory"), format: size, series: { [_("Memory")]: samples.map((each) => each.memory) } },
+    { title: _("Disk"), format: rate, series: { [_("read")]: grown(samples, "read"), [_("written")]: grown(samples, "written") } },
+  ];
+  if (samples.some((each) => each.received != null)) {
+    found.push({ title: _("Network"), format: rate, series: { [_("received")]: grown(samples, "received"), [_("sent")]: grown(samples, "sent") } });
+  }
+  if (samples.some((each) => each.gpus.length)) {
+    found.unshift(
+      { title: _("GPU"), format: percent, series: { [_("GPU")]: samples.map((each) => mean(each.gpus, "percent")) } },
+      { title: _("GPU memory"), format: size, series: { [_("GPU memory")]: samples.map((each) => each.gpus.reduce((sum, gpu) => sum + (gpu.memory ?? 0), 0)) } },
+    );
+  }
+  return found;
+}
+
+function summary({ title, format, series }) {
+  const values = Object.entries(series).map(([name, all]) => {
+    const known = all.filter((each) => each != null);
+    const last = known.at(-1);
+    if (last == null) return null;
+    const text = _("now %(now)s, at most %(most)s", { now: format(last), most: format(known.reduce((a, b) => Math.max(a, b))) });
+    return Object.keys(series).length > 1 ? `${name} ${text}` : text;
+  });
+  return `${title}: ${values.filter(Boolean).join("; ") || "–"}`;
+}
+
+function plot(place, { format, series }, times) {
+  const style = getComputedStyle(document.documentElement);
+  const line = (name) => style.getPropertyValue(name).trim();
+  const colours = [line("--busy"), line("--warn")];
+  const axis = { stroke: line("--bs-body-color"), grid: { stroke: line("--line"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
+  return new uPlot({
+    width: place.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    axes: [axis, { ...axis, size: 64, values: (_plot, all) => all.map(format) }],
+    series: [{}, ...Object.keys(series).map((label, at) => ({ label, stroke: colours[at], width: 1.5, spanGaps: true, points: { show: times.length < 3 } }))],
+  }, [times, ...Object.values(series)], place);
+}
+
+function table(samples, found) {
+  const element = document.createElement("table");
+  element.className = "table";
+  const names = found.flatMap(({ title, series }) => (
+    Object.keys(series).map((name) => (name === title ? title : `${title}, ${name}`))));
+  const head = element.createTHead().insertRow();
+  for (const name of [_("Time"), ...names]) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = name;
+    head.append(cell);
+  }
+  const body = element.createTBody();
+  samples.slice(-60).forEach((sample, at, all) => {
+    const row = body.insertRow();
+    const number = samples.length - all.length + at;
+    row.insertCell().textContent = new Date(sample.time * 1000).toLocaleTimeString();
+    for (const { format, series } of found) {
+      for (const values of Object.values(series)) row.insertCell().textContent = values[number] == null ? "–" : format(values[number]);
+    }
+  });
+  return element;
+}
+
+export async function draw(section, isOver) {
+  const place = section.querySelector(".charts");
+  const rows = section.querySelector(".as-table");
+  let plots = [];
+  function show(samples) {
+    const found = panels(samples);
+    const times = samples.map((each) => each.time);
+    const titles = found.map((each) => each.title).join();
+    if (place.dataset.titles !== titles) {
+      for (const each of plots) each.destroy();
+      place.dataset.titles = titles;
+      place.replaceChildren(...found.map(() => {
+        const figure = document.createElement("figure");
+        figure.append(document.createElement("figcaption"), document.createElement("div"));
+        figure.lastChild.setAttribute("aria-hidden", "true");
+        return figure;
+      }));
+      plots = found.map((each, at) => plot(place.children[at].lastChild, each, times));
+    } else plots.forEach((each, at) => each.setData([times, ...Object.values(found[at].series)]));
+    found.forEach((each, at) => { place.children[at].firstChild.textContent = summary(each); });
+    rows.replaceChildren(table(samples, found));
+  }
+  addEventListener("resize", () => {
+    for (const each of plots) each.setSize({ width: each.root.parentElement.clientWidth, height: HEIGHT });
+  });
+  for (;;) {
+    const wasOver = isOver();
+    const answer = await (await ask(section.dataset.url))?.json();
+    section.querySelector(".nothing").hidden = Boolean(answer?.samples.length);
+    section.querySelector("details").hidden = !answer?.samples.length;
+    if (answer?.samples.length) show(answer.samples);
+    if (wasOver) return;
+    await pause(EVERY_MS);
+    await whileHidden();
+  }
+}

@@ -1,1 +1,0 @@
-import{a as n}from"./part-347QE6R6.js";var r=[...document.querySelectorAll(".diff .changed")],e=r.filter(o=>!o.previousElementSibling?.matches(".changed")),t=-1;function s(o){t=Math.max(0,Math.min(e.length-1,t+o));for(let c of e)c.classList.remove("here");e[t]?.classList.add("here"),e[t]?.scrollIntoView({block:"center"})}n("n",()=>s(1));n("p",()=>s(-1));
