@@ -127,7 +127,8 @@ def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
              else {"artifacts": [], "count": 0, "notice": None})
     previews = [item for item in files["artifacts"]
                 if is_image(item["path"]) and item["size"] <= MAX_PREVIEW_BYTES]
-    return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files, "stages": _stages(job),
+    return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files,
+            "stages": _stages(job),
             "artifacts": files["artifacts"], "previews": previews[-MAX_PREVIEWS:]}
 
 
