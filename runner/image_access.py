@@ -32,20 +32,19 @@ class ImageAccess:
             known = self._read()
             self._write({**known, "begun": sorted({*known["begun"], uri})})
 
-    def came(self, digest: str, uri: str, user: str | None, *, is_new: bool) -> None:
-        """An image came with the login of this user, None: without any, so it is everybody's.
+    def came(self, digest: str, uri: str, user: str, *, is_new: bool, is_open: bool) -> None:
+        """An image came for this user; `is_open`: its registry gives it to everybody.
 
-        `is_new` False: it was here before, under whatever name, and stays whose it was.
+        `is_new` False: it was here before, under whatever name. Then it stays whose it was, and
+        is this user's, too: what another registry says opens nothing to everybody.
         """
         with self._lock:
             known = self._read()
             users = known["users"]
-            if user is None:
+            if is_new:
                 users.pop(digest, None)
-            elif is_new:
-                users[digest] = [user]
-            elif digest in users:
-                users[digest] = sorted({*users[digest], user})
+            if digest in users or (is_new and not is_open):
+                users[digest] = sorted({*users.get(digest, ()), user})
             self._write({"users": users, "begun": _without(known["begun"], uri)})
 
     def allow(self, digest: str, uri: str, user: str) -> None:

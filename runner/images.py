@@ -178,7 +178,7 @@ class Images:
         if found is None:
             raise EngineError(f"Image {pull.image.uri} was pulled, but is gone again.")
         is_open = pull.login is None or self._is_public(pull.image.uri, found[0])
-        self._access.came(found[0], pull.image.uri, None if is_open else pull.user,
+        self._access.came(found[0], pull.image.uri, pull.user, is_open=is_open,
                           is_new=found[0] not in before)
 
     def _is_public(self, uri: str, digest: str) -> bool:
