@@ -136,7 +136,9 @@ def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
     """The stages of a job's newest attempt: each `done`, `now` or `next`."""
     last = job["events"][-1]["stage"] if job["events"] else "queue"
     at = max(0, STAGES.index(last) - 1) if last in STAGES else 0
-    if job["state"] in FINAL_STATES:
+    if job["state"] == "RUNNING":
+        at = STAGES.index("run") - 1
+    elif job["state"] in FINAL_STATES:
         at = len(STAGES)
     return [{"name": name, "state": "done" if number < at else "now" if number == at else "next"}
             for number, name in enumerate(STAGES[1:])]

@@ -37,8 +37,8 @@ def test_the_log_grows_while_it_is_written(site, job_page):
     site.runner.write(JOB, "1mneeded\x1b[0m <b>now</b>\n", "stderr")
     site.runner.write(JOB, "10%\r20%\repoch 2\n")
     log.get_by_text("epoch 2").wait_for()
-    assert log.locator(".text").all_inner_texts() == ["epoch 1", "care needed <b>now</b>",
-                                                       "epoch 2"]
+    assert log.locator(".text").all_inner_texts() == [
+        "epoch 1", "care needed <b>now</b>", "epoch 2"]
     assert log.locator(".stderr .text").all_inner_texts() == ["care needed <b>now</b>"]
     assert log.locator(".fg-ansi-red").all_inner_texts() == ["needed"]
 

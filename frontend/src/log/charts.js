@@ -13,6 +13,7 @@ export function size(bytes) {
   for (; Math.abs(value) >= 1024 && unit < UNITS.length - 1; unit += 1) value /= 1024;
   return `${value.toFixed(value < 10 && unit ? 1 : 0)} ${UNITS[unit]}`;
 }
+const clock = (time) => new Date(time * 1000).toTimeString().slice(0, 8);
 const percent = (value) => `${Math.round(value)} %`;
 const rate = (value) => `${size(value)}/s`;
 
@@ -61,7 +62,7 @@ function plot(place, { format, series }, times) {
   return new uPlot({
     width: place.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [axis, { ...axis, size: 64, values: (_plot, all) => all.map(format) }],
+    axes: [{ ...axis, space: 70, values: (_plot, all) => all.map(clock) }, { ...axis, size: 64, values: (_plot, all) => all.map(format) }],
     series: [{}, ...Object.keys(series).map((label, at) => ({ label, stroke: colours[at], width: 1.5, spanGaps: true, points: { show: times.length < 3 } }))],
   }, [times, ...Object.values(series)], place);
 }
