@@ -27,6 +27,7 @@ MAX_ANSWER_BYTES = 64 << 20
 MAX_FILES = 100_000
 MAX_DEPTH = 64
 _PAGE = 1000
+_PART = ".paishare-part"  # of a file on its way, or of one whose way a kill has ended
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 for _name in ("fsspec", "s3fs", "webhdfs", "botocore", "aiobotocore"):
@@ -270,7 +271,7 @@ class _HdfsFiles:
                 inner = f"{folder}/{name}".lstrip("/")
                 if entry["type"] == "directory":
                     folders.append((inner, depth + 1))
-                elif entry["type"] == "file":
+                elif entry["type"] == "file" and not name.endswith(_PART):
                     yield _hdfs_file(inner, entry)
 
     def read(self, file: RemoteFile, offset: int) -> Iterator[bytes]:
@@ -293,7 +294,7 @@ class _HdfsFiles:
             raise BrokenOff(f"{file.path} was changed meanwhile")
 
     def write(self, local: Path, path: str) -> RemoteFile:
-        aside = f"/{path}.paishare-part"
+        aside = f"/{path}{_PART}"
         with _told(self._storage, path), _understood(path):
             self._fs.put_file(str(local), aside, block_size=CHUNK_BYTES)
             if self._fs.info(aside)["size"] != local.stat().st_size:

@@ -59,7 +59,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken(hadoop, files):
 
 
 def test_all_files_below_a_folder_are_listed(hadoop, files):
-    for name in ("/in/a", "/in/deep/b", "/inner/c"):
+    for name in ("/in/a", "/in/deep/b", "/inner/c", "/in/d.paishare-part"):
         hadoop.put(name, b"1")
     assert {file.path for file in files.list("in")} == {"in/a", "in/deep/b"}
     assert {file.path for file in files.list("")} == {"in/a", "in/deep/b", "inner/c"}
