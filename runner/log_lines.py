@@ -52,30 +52,39 @@ def search_log(path: Path, wanted: str, limit: int) -> tuple[list[LogLine], bool
 
     A line belongs to the stream and time that its end came with.
     """
-    found: list[LogLine] = []
-    for line in _numbered(path):
-        if wanted.casefold() in line.text.decode("utf-8", "replace").casefold():
+    wanted, found = wanted.casefold(), list[LogLine]()
+    for line in _candidates(path, wanted):
+        if wanted in _folded(line.text):
             if len(found) == limit:
                 return found, True
             found.append(replace(line, text=line.text[:_SEARCH_LINE_BYTES]))
     return found, False
 
 
-def _numbered(path: Path) -> Iterator[LogLine]:
+def _candidates(path: Path, wanted: str) -> Iterator[LogLine]:
+    """The lines of every block of the log that has the text somewhere; others are only counted."""
     offset, number, begun = 0, 1, b""
     while True:
-        found, following, _ = read_log(path, offset, _BLOCK_BYTES)
-        if not found:
+        block, following, _ = read_log(path, offset, _BLOCK_BYTES)
+        if not block:
             break
-        offset = following
-        for record in found:
+        offset, last = following, block[-1]
+        data = b"".join(record.data for record in block)
+        if wanted not in _folded(begun + data):
+            number += data.count(b"\n")
+            begun = (begun + data)[-MAX_LINE_BYTES:].rpartition(b"\n")[2]
+            continue
+        for record in block:
             *whole, begun = (begun + record.data).split(b"\n")
             for text in whole:
                 yield LogLine(number=number, stream=record.stream, time=record.time, text=text)
                 number += 1
-            last = record
     if begun:
         yield LogLine(number=number, stream=last.stream, time=last.time, text=begun)
+
+
+def _folded(data: bytes) -> str:
+    return data.decode("utf-8", "replace").casefold()
 
 
 def merged(paths: Sequence[Path], places: Sequence[Place], *, is_ended: bool) -> Iterator[Line]:

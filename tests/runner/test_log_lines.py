@@ -1,7 +1,10 @@
+from unittest import mock
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.log_lines import MAX_LINE_BYTES, Place, merged
+from runner import log_lines
+from runner.log_lines import MAX_LINE_BYTES, Place, merged, search_log
 from runner.task_log import LogQuota, TaskLog
 
 pieces = st.lists(st.tuples(
@@ -96,3 +99,20 @@ def test_lines_of_a_clock_that_was_set_back_since_are_not_waited_for(tmp_path):
 
 def test_a_log_that_is_not_there_yet_has_no_lines(tmp_path):
     assert list(merged([tmp_path / "none"], [Place()], is_ended=True)) == []
+
+
+@settings(deadline=None)
+@given(lines=st.lists(st.text("aBé\r", max_size=4), max_size=40),
+       wanted=st.text("AbÉ", min_size=1, max_size=2), block=st.integers(1, 60))
+def test_a_search_finds_what_looking_at_every_line_finds(tmp_path_factory, lines, wanted, block):
+    path = tmp_path_factory.mktemp("log") / "log"
+    log = TaskLog(path, LogQuota(1 << 30, 0))
+    for line in lines:
+        log.append("stdout", f"{line}\n".encode())
+    log.close(is_complete=True)
+    with mock.patch.object(log_lines, "_BLOCK_BYTES", block):
+        found, has_more = search_log(path, wanted, 5)
+    expected = [(number, line) for number, line in enumerate(lines, 1)
+                if wanted.casefold() in line.casefold()]
+    assert [(line.number, line.text.decode()) for line in found] == expected[:5]
+    assert has_more == (len(expected) > 5)
