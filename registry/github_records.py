@@ -1,7 +1,7 @@
 """What GitHub tells, in our words: who, which repository, which pull request. Pure."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Mapping
 
@@ -190,8 +190,9 @@ def pull_of(kept: Mapping[str, Any]) -> PullInfo | None:
     if "etags" not in kept:
         return None
     checks, reviews = kept["checks"], kept["reviews"]
+    names = {each.name for each in fields(PullInfo)}
     return PullInfo(**{
-        **kept, "merged_at": None,
+        **{name: value for name, value in kept.items() if name in names}, "merged_at": None,
         "checks": None if checks is None else tuple(Check(**each) for each in checks),
         "reviews": None if reviews is None else tuple(Review(**each) for each in reviews)})
 

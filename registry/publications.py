@@ -25,6 +25,7 @@ from registry.publication import (
     HOLDING,
     MERGED,
     OPEN,
+    WATCHED,
     WITHDRAWN,
     WORKING,
     Publication,
@@ -36,6 +37,8 @@ from registry.reference import version_order
 
 MAX_OPEN, MAX_AN_HOUR, MAX_DRAFTS = 20, 10, 100
 SHOWN = 100
+HELD = "held"  # in what is kept of a pull request: what its branch holds while a draft changes it
+_OF_BRANCH = ("text", "version", "path", "title", "body", "is_signed_off", "commit_sha")
 
 
 def now_utc() -> datetime:
@@ -157,12 +160,15 @@ class Publications:
             raise ConflictError(
                 f"Its pull request is for {before.type}/{before.name} in {before.repository}. "
                 "Publish another component, or to another place, as a new publication.")
-        forgotten: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         if before.state == CLOSED or before.pull_number is None:
-            forgotten = dict.fromkeys(
+            changed = dict.fromkeys(
                 ("open_key", "pull_number", "pull", "branch", "commit_sha", "fork", "fork_id"))
+        elif before.state in WATCHED:  # what its branch holds comes back if the change is dropped
+            changed["pull"] = {**(before.pull or {}), HELD: {
+                name: getattr(before, name) for name in _OF_BRANCH}}
         return self.saved(before, state=DRAFT, next_at=None, tree_sha=None, problem=None,
-                          detail="", **forgotten, **values)
+                          detail="", **changed, **values)
 
     def retry(self, publication: Publication) -> Publication:
         """Have it go on now, whatever it waited for. Raises ConflictError where nothing is left."""
@@ -176,7 +182,9 @@ class Publications:
         A draft that changes an open pull request is dropped, and the pull request goes on.
         """
         if publication.state == DRAFT and publication.is_update:
-            return self.saved(publication, state=OPEN, next_at=self._clock(), problem=None)
+            held = (publication.pull or {}).get(HELD, {})
+            return self.saved(publication, state=OPEN, next_at=self._clock(), problem=None,
+                              detail="", **held)
         if not may_follow(publication.state, WITHDRAWN):
             raise ConflictError("Its pull request is on GitHub. Close it there: that is noticed "
                                 "here.")

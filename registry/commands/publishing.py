@@ -48,7 +48,7 @@ def publish(client: ApiClient, terminal: Terminal, file: Path, repository: str |
     wanted = {"yaml": _text(file), "repository": repository, "path": path, "title": title.strip(),
               "body": body.strip(), "is_signed_off": is_signed_off}
     known = _open_one(client, wanted)
-    if known and known["yaml"] == wanted["yaml"] and not message:
+    if known and known["state"] == "OPEN" and known["yaml"] == wanted["yaml"] and not message:
         terminal.say("The pull request holds exactly this already.")
         _end(client, terminal, known)
         return
@@ -58,7 +58,7 @@ def publish(client: ApiClient, terminal: Terminal, file: Path, repository: str |
         _ask(draft, known, is_confirmed)
     except (click.Abort, InvalidInputError):
         if known:  # the pull request is followed again, as it is
-            client.post("publications", draft["id"], "withdraw")
+            client.post("publications", draft["id"], "withdraw", body={})
         raise
     client.post("publications", draft["id"], "confirm", body={"seen": draft["seen"]})
     _end(client, terminal, _followed(client, terminal, draft["id"]))
@@ -72,7 +72,7 @@ def _open_one(client: ApiClient, wanted: Found) -> Found | None:
         return None  # the server tells what is wrong with it
     place = wanted["repository"].removesuffix("/").removesuffix(".git").lower()
     return next((each for each in client.get("publications")["publications"]
-                 if each["pull"] and each["state"] == "OPEN"
+                 if each["pull"] and each["state"] in ("OPEN", "DRAFT")
                  and each["reference"].partition("@")[0] == f"{component.type}/{component.name}"
                  and f"/{place}".endswith(f"/{each['repository'].lower()}")), None)
 

@@ -89,6 +89,24 @@ def test_a_kill_before_and_after_the_words_were_written_comes_to_the_same(desk):
     assert desk.run(publication).state == OPEN and words(desk)[0] == "Twice"
 
 
+def test_a_change_that_is_dropped_leaves_what_the_branch_holds(desk):
+    first = desk.watch(desk.published(title="Mine", body="Words."))
+    draft = desk.drafts.make(desk.user.id, Wanted(
+        repository="ann/components", text=NEXT, path="other/script/tidy.yaml", title="Else"),
+        id_=first.id)
+    again = desk.drafts.make(desk.user.id, Wanted(  # edited once more before it is dropped
+        repository="ann/components", text=NEXT + "# more\n"), id_=draft.id)
+    dropped = desk.watch(desk.publications.withdraw(again))
+    assert (dropped.state, dropped.text, dropped.version, dropped.path) == (
+        OPEN, NEW, "1.1.0", PATH)
+    assert (dropped.title, dropped.body, dropped.commit_sha) == ("Mine", "Words.", first.commit_sha)
+    merge(desk)
+    desk.add_source()
+    desk.watch(dropped)
+    desk.publisher.due(desk.now())
+    assert desk.again(first).state == "PUBLISHED"
+
+
 # --- looking at it ------------------------------------------------------------------------------
 
 def looked(desk, publication):

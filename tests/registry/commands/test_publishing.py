@@ -139,7 +139,8 @@ def test_an_open_pull_request_of_the_component_is_changed(run, opened, file, pla
 def test_without_a_yes_the_pull_request_stays_as_it_is_and_is_followed_on(run, opened, file):
     code, _, err = run("publish", file, "--to", "ann/parts")
     assert code != 0 and "Change the pull request #3 in ann/parts?" in err
-    assert opened.requests[-1].path == "/publications/7/withdraw"
+    assert (opened.requests[-1].path, opened.requests[-1].body) == (
+        "/publications/7/withdraw", {})
 
 
 def test_a_pull_request_that_holds_just_this_is_named_and_left_alone(run, opened, file):
