@@ -208,6 +208,9 @@ class _BucketFiles:
             raise BrokenOff(type(error).__name__) from error
 
     def write(self, local: Path, path: str) -> RemoteFile:
+        if "?versionId=" in path:  # s3fs would take it for a version, and replace another file
+            raise StagingError(f"{path[:200]!r} cannot be the name of a file in a bucket. The task "
+                               "has to give it another one.")
         with _told(self._storage, path):
             self._fs.put_file(str(local), f"{self._bucket}/{path}")
         return self.look(path)

@@ -81,6 +81,18 @@ def test_a_file_is_sent_and_removed(files, client, tmp_path):
     assert not client.exists("digits/out/model")
 
 
+def test_a_name_is_never_taken_for_another_one(files, client, tmp_path):
+    client.pipe_file("digits/odd/a", b"old")
+    for name in ("a?b", "a#b", "a%20b", "a b", "a+b", "ä", "a*b"):
+        (tmp_path / "local").write_bytes(name.encode())
+        files.write(tmp_path / "local", f"odd/{name}")
+        assert b"".join(files.read(files.look(f"odd/{name}"), 0)) == name.encode()
+    with pytest.raises(StagingError, match="cannot be the name of a file in a bucket"):
+        files.write(tmp_path / "local", "odd/a?versionId=7")
+    assert client.cat_file("digits/odd/a") == b"old"
+    assert len(list(files.list("odd"))) == 8
+
+
 def test_keys_and_proxies_of_the_surroundings_are_not_used(storage, client, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")

@@ -77,6 +77,14 @@ def test_a_file_is_sent_replaced_and_removed(hadoop, files, tmp_path):
     assert hadoop.files == {}
 
 
+@pytest.mark.parametrize("name", ["a?b", "a#b", "a%20b", "a b", "a+b", "ä", "a&op=DELETE", "c:"])
+def test_a_name_is_never_taken_for_another_one(hadoop, files, tmp_path, name):
+    (tmp_path / "local").write_bytes(b"1")
+    files.write(tmp_path / "local", f"odd/{name}")
+    assert list(hadoop.files) == [f"/odd/{name}"]
+    assert b"".join(files.read(*files.list("odd"), 0)) == b"1"
+
+
 def test_an_empty_and_a_large_file_are_sent_whole(hadoop, files, tmp_path, monkeypatch):
     monkeypatch.setattr("runner.remote_files.CHUNK_BYTES", 1 << 16)
     for name, content in (("empty", b""), ("large", bytes(range(256)) * 1000)):
