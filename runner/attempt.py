@@ -178,9 +178,8 @@ class Attempt:
             return
         if how.code is None:
             self._finish(slot, states.FAILED, "the container was removed from outside")
-        elif how.is_interrupted and self._decision is None:
-            self._finish(slot, states.FAILED, "Docker was restarted, or somebody stopped the "
-                         f"container from outside (exit code {how.code})")
+        elif how.interruption and self._decision is None:
+            self._finish(slot, states.FAILED, f"{how.interruption} (exit code {how.code})")
         else:
             ended = states.SUCCEEDED if how.code == 0 else states.FAILED
             self._finish(

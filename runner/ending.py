@@ -1,4 +1,4 @@
-"""Whose doing the end of a container was, and ends that Docker has missed."""
+"""What ended a container, and ends that Docker has missed."""
 from __future__ import annotations
 
 import logging
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.container import LABEL_NETWORK, Container
 from runner.docker_driver import DockerDriver
+from runner.engine import LOST, RESTARTED, STOPPED_OUTSIDE
 from runner.errors import EngineError
 
 log = logging.getLogger(__name__)
@@ -25,23 +26,26 @@ class Endings:
         self._missed: dict[str, int] = {}
         self._roused: set[str] = set()
 
-    def is_from_outside(self, container: Container, lives: int) -> bool:
-        """Whether anything but its own processes ended it: a person, Docker or a power cut.
+    def interruption(self, container: Container, lives: int) -> str:
+        """What ended it, if its own processes did not: a person, Docker or a power cut; or empty.
 
         `lives` is the engine's from before it was started or found. A restart of Docker without
         live-restore ends what runs, with any exit code. One that nobody followed is told by
         Docker's own network, which it makes anew at each start that finds no container alive.
         """
         if container.id in self._roused:
-            return container.exit_code == LOST_CODE
-        if self._driver.was_killed(container.id):
-            return True
+            return LOST if container.exit_code == LOST_CODE else ""
+        if self._is_of_restart(container, lives):  # after which Docker ends what is left by a kill
+            return RESTARTED
+        return STOPPED_OUTSIDE if self._driver.was_killed(container.id) else ""
+
+    def _is_of_restart(self, container: Container, lives: int) -> bool:
+        is_other = (container.exit_code in {LOST_CODE, *KILLED_CODES}
+                    and container.labels.get(LABEL_NETWORK) != self._driver.own_network())
+        if not is_other and self._driver.lives() == lives:
+            return False
         keeps_alive = self._driver.info()["LiveRestoreEnabled"]
-        if self._driver.lives() != lives and not keeps_alive:
-            return True
-        codes = {LOST_CODE} if keeps_alive else {LOST_CODE, *KILLED_CODES}
-        return (container.exit_code in codes
-                and container.labels.get(LABEL_NETWORK) != self._driver.own_network())
+        return not keeps_alive or (is_other and container.exit_code == LOST_CODE)
 
     def pid(self, container: str) -> int | None:
         """The first process of a container that runs, asked now and then; else None.

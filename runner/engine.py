@@ -12,6 +12,9 @@ GangKey = tuple[str, int]  # a job and the number of its attempt
 Slot = tuple[str, int]  # a task: its role and its index there
 
 CREATED, RUNNING, ENDED = "created", "running", "ended"
+STOPPED_OUTSIDE = "somebody stopped the container from outside"
+RESTARTED = "Docker was restarted, or this machine"
+LOST = "Docker lost track of the container"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +50,12 @@ class Errand:
 class Exit:
     """How the container of a slot ended; `code` None: it is gone, and nobody knows how.
 
-    `is_interrupted`: neither its own processes nor `Engine.stop` ended it.
+    `interruption`: what ended it, if neither its own processes nor `Engine.stop` did; else empty.
     """
 
     code: int | None
     oom_killed: bool = False
-    is_interrupted: bool = False
+    interruption: str = ""
 
 
 class Listener(Protocol):

@@ -141,5 +141,5 @@ class Follower:
 
     def _exit_of(self, found: Container) -> Exit:
         is_own = found.oom_killed or self._is_stopped
-        return Exit(code=found.exit_code, oom_killed=found.oom_killed,
-                    is_interrupted=not is_own and self.endings.is_from_outside(found, self.lives))
+        return Exit(code=found.exit_code, oom_killed=found.oom_killed, interruption=(
+            "" if is_own else self.endings.interruption(found, self.lives)))

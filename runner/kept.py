@@ -47,7 +47,8 @@ class Kept:
             if slots and not path.exists():
                 self.release(gang.key[0])
                 self._write(path, gang, slots)
-            self._engine.clear(_part(gang, set(gang.slots) - set(slots)))
+        # Without the lock: a removal that takes long holds up the end of no other job.
+        self._engine.clear(_part(gang, set(gang.slots) - set(slots)))
 
     def of(self, key: GangKey) -> dict[str, Any] | None:
         """Until when the containers of which tasks of an attempt are kept; None: none is."""

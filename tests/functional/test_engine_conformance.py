@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.container import LABEL
-from runner.engine import CREATED, ENDED, RUNNING, Exit
+from runner.engine import CREATED, ENDED, RUNNING, STOPPED_OUTSIDE, Exit
 from runner.errors import EngineError
 from runner.launch import LABEL_JOB, container_name
 from runner.room import needs_of
@@ -254,14 +254,14 @@ def test_who_does_not_end_when_asked_is_ended_by_force_and_it_is_no_interruption
     engine.start(gang, gang.slots, heard)
     engine.stop(gang, 1)
     how = heard.exits(1)["main", 0]
-    assert how.code in (137, 143) and not how.is_interrupted
+    assert how.code in (137, 143) and not how.interruption
 
 
 def test_an_end_from_outside_is_told_from_one_of_its_own(under_test, engine, key):
     gang, heard = reserved(engine, key, job(role("main", "sleep 600"))), Heard()
     engine.start(gang, gang.slots, heard)
     containers(under_test, key)[0].kill()
-    assert heard.exits(1) == {("main", 0): Exit(code=137, is_interrupted=True)}
+    assert heard.exits(1) == {("main", 0): Exit(code=137, interruption=STOPPED_OUTSIDE)}
     own = run(engine, (key[0], 2), role("main", "kill -9 $$"))[1]
     assert own.told == [(("main", 0), Exit(code=137))]
 
@@ -269,7 +269,7 @@ def test_an_end_from_outside_is_told_from_one_of_its_own(under_test, engine, key
 def test_an_end_for_lack_of_memory_is_told_from_others(engine, key):
     _, heard = run(engine, key, role("main", "tail /dev/zero"))
     how = heard.told[0][1]
-    assert how.oom_killed and not how.is_interrupted
+    assert how.oom_killed and not how.interruption
 
 
 def test_a_process_that_was_killed_for_its_memory_is_told_also_where_the_task_went_on(engine, key):
@@ -312,7 +312,7 @@ def test_where_one_of_several_cannot_start_the_others_run_until_they_are_stopped
     assert not error.value.is_platform
     assert engine.look(gang) == {("good", 0): RUNNING, ("bad", 0): CREATED}
     engine.stop(gang, 1)
-    assert not heard.exits(1)["good", 0].is_interrupted
+    assert not heard.exits(1)["good", 0].interruption
     engine.clear(gang)
     engine.release(key)
     assert containers(under_test, key) == [] and engine.promised() == set()
