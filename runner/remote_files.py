@@ -135,6 +135,7 @@ class _BucketFiles:
         host = urlsplit(storage.endpoint)
         port = host.port or (443 if host.scheme == "https" else 80)
         checked = _for_host(network, host.hostname or "")
+        checked.addresses(host.hostname or "", port)  # says at once what is wrong with one
 
         def make_socket(found: Any) -> socket.socket:
             family, kind, protocol, _, (address, number, *_rest) = found

@@ -1,4 +1,6 @@
 """Buckets, by a real S3 server: files brought, sent and listed; keys and addresses kept."""
+import dataclasses
+
 import fsspec
 import pytest
 
@@ -113,9 +115,16 @@ def test_wrong_keys_are_refused_without_being_told(storage, server, caplog):
     assert "another" not in str(caught.value) + repr(wrong) + caplog.text
 
 
-@pytest.mark.parametrize("endpoint", ["http://169.254.169.254:{}", "http://[::ffff:127.0.0.1]:{}"])
-def test_no_bucket_is_at_an_address_that_jobs_may_not_reach(endpoint, storage, server):
-    inner = Bucket(name="digits", bucket=storage.bucket, endpoint=endpoint.format(server.port),
-                   access_key="a", secret_key="b")
+@pytest.mark.parametrize("host", ["169.254.169.254", "[::ffff:127.0.0.1]", "127.0.0.2"])
+def test_no_bucket_is_at_an_address_that_jobs_may_not_reach(host, storage, server):
+    inner = dataclasses.replace(storage, endpoint=f"http://{host}:{server.port}")
+    with pytest.raises(StagingError, match="an address that jobs may not reach"):
+        remote_files(inner, Network())
+
+
+def test_a_name_that_leads_elsewhere_after_it_was_checked_is_not_followed(
+        storage, server, monkeypatch):
+    inner = dataclasses.replace(storage, endpoint=f"http://127.0.0.2:{server.port}")
+    monkeypatch.setattr(Network, "addresses", lambda *_: ("192.0.2.1",))
     with pytest.raises(StagingError, match="out of reach"):
         remote_files(inner, Network()).look("a")

@@ -166,7 +166,8 @@ def test_names_that_lead_elsewhere_are_refused(hadoop, files, name):
         list(files.list("in"))
 
 
-def test_folders_in_folders_without_end_are_left(hadoop, files):
+def test_folders_in_folders_without_end_are_left(hadoop, files, monkeypatch):
+    monkeypatch.setattr("runner.remote_files.MAX_DEPTH", 5)
     hadoop.answer = json.dumps({"FileStatuses": {"FileStatus": [
         hadoop._status("DIRECTORY", "in", 0, 1)]}}).encode()
     with pytest.raises(StagingError, match="or folders too deep"):
