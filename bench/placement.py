@@ -114,14 +114,15 @@ def passes(folder: Path) -> dict[str, float]:
         store.note(job.id, "queue", "Waits for free resources.")
     engine = LocalEngine(SimpleNamespace(  # type: ignore[arg-type]
         ports=Ports(20000, 29999), describe=lambda promised: MACHINE,
-        shortage=lambda: None))
+        shortage=lambda: None, preparation=SimpleNamespace(
+            images=SimpleNamespace(of=lambda job: []))))
     queue = Dispatcher(store, engine, RulesFile(folder / "clusters.json"),
                        attempts=lambda: running)
 
     def start(job: Job, number: int, placement: Placement) -> None:
         running.append(SimpleNamespace(job=store.get(job.id), number=number, placement=placement))
     app = create_app(SimpleNamespace(  # type: ignore[arg-type]
-        store=store, queue=queue, progress={}), None).test_client()
+        store=store, queue=queue, engine=engine, progress={}), None).test_client()
     queue.run(store.waiting(), start)
     last = store.waiting()[-1].id
     taken = {
