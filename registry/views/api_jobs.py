@@ -11,6 +11,7 @@ from registry import receipts
 from registry.conversion import convert
 from registry.errors import ForbiddenError
 from registry.views import auth, submissions
+from registry.views.addresses import address_of
 from registry.views.api_openapi import Access, Api
 from registry.views.downloads import artifact_response, log_response, merged_log_response
 from registry.views.errors import API_PREFIX
@@ -253,4 +254,4 @@ def resume_queue() -> dict[str, Any]:
 
 
 def _with_url(job: Mapping[str, Any]) -> dict[str, Any]:
-    return {**job, "url": url_for("jobs.show", job_id=job["id"], _external=True)}
+    return {**job, "url": address_of("jobs.show", job_id=job["id"])}

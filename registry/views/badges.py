@@ -6,6 +6,7 @@ from typing import Any
 from flask import Blueprint, Response, url_for
 from flask.typing import ResponseReturnValue
 
+from registry.views.addresses import address_of
 
 # The same for every component, so that whoever fetches it learns nothing of any.
 PICTURE = (
@@ -33,7 +34,7 @@ def badge_of(page: str, use: str) -> dict[str, Any]:
 
     `page` and `use` are whole addresses: of this version, and of the way to run it.
     """
-    image, alt = url_for("badges.picture", _external=True), "Run on PAIShare"
+    image, alt = address_of("badges.picture"), "Run on PAIShare"
     return {"page": page, "image": url_for("badges.picture"), "texts": {
         "Markdown": f"[![{alt}]({image})]({use})",
         "HTML": f'<a href="{use}"><img src="{image}" alt="{alt}"></a>',

@@ -87,7 +87,7 @@ def sso_text(account: GitHubAccount | None) -> str | None:
     """What to do where an organization asks for single sign-on; None: none does."""
     if account is None or account.problem or not account.asks_sso:
         return None
-    where = "with GitHub's link, which is good for an hour" if account.sso_url else \
+    where = "with the link that GitHub gave, which is good for an hour" if account.sso_url else \
         f"on {services().github.url}/settings/tokens, under Configure SSO"
     return ("An organization asks for single sign-on before this token may see anything of its. "
             f"Authorize the token for it {where}; then what is its is seen here within ten "

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import shlex
-from urllib.parse import urljoin
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -13,6 +12,7 @@ from registry.errors import ConflictError
 from registry.hits import SORTS, Page
 from registry.query import around
 from registry.query_fields import FIELDS
+from registry.views.addresses import origin
 from registry.views.auth import viewer_id
 from registry.views.badges import badge_of
 from registry.views.component_page import component_page
@@ -53,10 +53,6 @@ def _index(finding: Finding, page: Page, **rest: object) -> str:
         fields=FIELDS, all_count=sum(page.facets.get("type", {}).values()), **rest)
 
 
-def _whole(path: str) -> str:
-    return urljoin(request.url_root, path)
-
-
 def _is_typing() -> bool:
     """Whether results alone are asked for, as one types; a query may be half written then."""
     return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
@@ -70,7 +66,9 @@ def show(type_name: str, rest: str) -> ResponseReturnValue:
         entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
-    badge = badge_of(_whole(entry_url(entry)), _whole(entry_url(entry, "submit.use")))
+    page, use = (f"{origin()}{path}" for path in (entry_url(entry),
+                                                  entry_url(entry, "submit.use")))
+    badge = badge_of(page, use)
     return render_template("marketplace/show.html", badge=badge, **component_page(entry))
 
 

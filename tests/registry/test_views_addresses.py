@@ -57,6 +57,13 @@ def test_every_link_of_a_feed_begins_with_the_address_that_is_set(open_web):
     assert "<id>tag:share.example.org,2" in feed
 
 
+def test_badges_and_what_programs_are_told_have_the_address_that_is_set(open_web):
+    web = open_web(PAISHARE_PUBLIC_URL=PUBLIC)
+    page = web.browser().get("/c/job/hello").text
+    assert f"{PUBLIC}/badge.svg" in page and f"{PUBLIC}/use/job/hello" in page
+    assert "http://localhost/" not in page
+
+
 FORWARDED = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "proxy.example.org"}
 
 
