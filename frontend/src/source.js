@@ -1,10 +1,11 @@
 // A source's page: while a sync runs, how far it is; afterwards what it found.
 
+import { pause } from "./lib/live.js";
+
 const POLL_MS = 1000;
 const MOST_MS = 10000;
 
 const live = () => document.getElementById("live");
-const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
 async function look() {
   const response = await fetch(location.href);

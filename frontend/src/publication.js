@@ -1,0 +1,25 @@
+// A publication's page: its steps as they are done, and its pull request until it is merged.
+
+import { ask, pause, whileHidden } from "./lib/live.js";
+
+const live = document.getElementById("live");
+
+function update(html) {
+  const fresh = new DOMParser().parseFromString(html, "text/html");
+  for (const part of fresh.querySelectorAll("[id^=live-]")) {
+    const shown = document.getElementById(part.id);
+    const isUsed = shown.contains(document.activeElement) || shown.querySelector("details.confirm[open]");
+    if (!isUsed && shown.innerHTML !== part.innerHTML) shown.replaceWith(part);
+    else shown.dataset.wait = part.dataset.wait;
+  }
+  document.title = document.getElementById("live-state").dataset.title;
+}
+
+for (;;) {
+  const { final, wait } = document.getElementById("live-state").dataset;
+  if (final) break;
+  await pause(Number(wait));
+  await whileHidden();
+  const answer = await ask(live.dataset.url);
+  if (answer) update(await answer.text());
+}
