@@ -7,6 +7,7 @@ from flask import jsonify
 from flask.typing import ResponseReturnValue
 
 from registry.component import parse
+from registry.component_rules import SCHEMAS
 from registry.errors import ComponentError, NotFoundError
 from registry.highlight import spans, terms_of
 from registry.hits import Hit
@@ -28,6 +29,7 @@ from registry.views.models.search import CompletionQuery, Completions, Component
 from registry.views.services import services
 
 COMPLETIONS_KEPT_S = 60
+SCHEMAS_KEPT_S = 3600
 api = Api("api_components", API_PREFIX)
 
 
@@ -110,6 +112,14 @@ def validate(body: models.YamlText) -> dict[str, Any]:
         "contributor": component.contributor, "description": component.description,
         "reference": component.reference, "parameters": component.parameters},
         "errors": [], "warnings": [problem.as_json() for problem in component.warnings]}
+
+
+@api.route("GET", "/schemas", access=Access.PUBLIC, result=models.Schemas)
+def list_schemas() -> ResponseReturnValue:
+    """The JSON Schemas that components are checked with, by type; for editors that complete."""
+    answer = jsonify(SCHEMAS)
+    answer.headers["Cache-Control"] = f"private, max-age={SCHEMAS_KEPT_S}"
+    return answer
 
 
 def _hit_json(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:

@@ -85,6 +85,11 @@ class Check:
     def errors(self) -> list[Problem]:
         return [problem for problem in self.problems if problem.severity == "error"]
 
+    @property
+    def wants_gpus(self) -> bool:
+        return self.spec is not None and any(
+            role.resources.gpu for role in self.spec.task_roles)
+
 
 def draft_of_form(form: MultiDict[str, str]) -> Draft:
     """The draft as the page sent it; a parameter that nobody touched follows the text."""

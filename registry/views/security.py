@@ -30,6 +30,7 @@ class SessionCookies(SecureCookieSessionInterface):
 
 def register(app: Flask) -> None:
     app.session_interface = SessionCookies()
+    app.add_template_global(style_nonce)
 
     @app.before_request
     def number_request() -> None:
@@ -39,10 +40,20 @@ def register(app: Flask) -> None:
     def add_headers(response: Response) -> Response:
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
+        if "style_nonce" in g:
+            response.headers["Content-Security-Policy"] = PAGE_POLICY.replace(
+                "style-src 'self'", f"style-src 'self' 'nonce-{g.style_nonce}'")
         response.headers["X-Request-Id"] = g.get("request_id", "")
         if request.endpoint != "static":
             response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
+
+
+def style_nonce() -> str:
+    """What a style element of this response must carry: for the editor, which writes its own."""
+    if "style_nonce" not in g:
+        g.style_nonce = secrets.token_urlsafe(16)
+    return g.style_nonce
 
 
 def as_file(response: Response) -> Response:

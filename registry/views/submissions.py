@@ -107,3 +107,11 @@ def fit_of(spec: JobSpec) -> dict[str, Any] | None:
         return services().runner.explain(spec)
     except RunnerUnavailableError:
         return None
+
+
+def free_gpus() -> int | None:
+    """How many GPUs are free now; None where the runner does not answer."""
+    try:
+        return services().runner.machine()["free"]["gpus"]
+    except RunnerUnavailableError:
+        return None

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import Blueprint, jsonify, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.accounts import User
@@ -23,6 +24,7 @@ from registry.views.drafts import (
 from registry.views.entries import choices_page, find_entry
 from registry.views.job_access import job_of
 from registry.views.services import services
+from runner.spec import TaskRoleSpec
 
 blueprint = Blueprint("submit", __name__)
 
@@ -57,6 +59,17 @@ def index() -> ResponseReturnValue:
     return _page(user, _with_known_reference(user, draft), again=again)
 
 
+@blueprint.post("/submit/check")
+def check_text() -> ResponseReturnValue:
+    """What the page's editor asks while one types: the page's own form, answered as JSON."""
+    user = auth.required_user()
+    found = check(user, draft_of_form(request.form))
+    return jsonify(
+        problems=[problem.as_json() for problem in (*found.problems, *found.advice)],
+        roles=[_role_json(role) for role in found.spec.task_roles] if found.spec else [],
+        fit=found.fit, free_gpus=submissions.free_gpus() if found.wants_gpus else None)
+
+
 @blueprint.post("/submit")
 def submit() -> ResponseReturnValue:
     user, action = auth.required_user(), request.form.get("action", "check")
@@ -72,6 +85,11 @@ def submit() -> ResponseReturnValue:
     except RunnerUnavailableError as error:
         return _page(user, draft, found=found, trouble=error.message), error.status
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+
+
+def _role_json(role: TaskRoleSpec) -> dict[str, Any]:
+    return {"name": role.name, "instances": role.instances, "image": role.image.uri,
+            "commands": role.commands, "gpus": role.instances * role.resources.gpu}
 
 
 def _no_file(user: User) -> ResponseReturnValue:

@@ -37,12 +37,12 @@ def test_a_hostile_error_runs_nothing(page):
 
 def test_a_hostile_text_in_the_editor_runs_nothing(page):
     page.goto("/submit")
-    area = page.get_by_label("YAML", exact=True)
-    area.fill(HOSTILE_JOB.replace("cpu: 1", f"cpu: '{SCRIPT}'"))
+    page.locator(".cm-content").click()
+    page.keyboard.insert_text(HOSTILE_JOB.replace("cpu: 1", f"cpu: '{SCRIPT}'"))
     page.locator("#problems a").first.wait_for()
     assert not is_attacked(page)
-    page.get_by_role("button", name="Check").click()
-    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.get_by_label("Name of the job").press("Enter")
     page.watch.expect("400")
     assert not is_attacked(page)
 

@@ -1,75 +1,303 @@
-"""The submit page as one writes on it."""
+"""The submit page as one writes on it: form and text in step, problems with their fixes, drafts."""
+import json
+import re
+import zlib
+from base64 import urlsafe_b64encode
+
 import pytest
 from playwright.sync_api import expect
 
+from tests.fakes.web_home import HELLO
 from tests.registry.test_views_submit import PLAIN
+
+COMMENTED = PLAIN.replace("epochs: 3", "epochs: 3     # more is slower").replace(
+    "contributor: Ann", "contributor:   Ann  # me")
 
 
 @pytest.fixture
 def form(page):
     page.goto("/submit")
+    ready(page)
     return page
 
 
-def test_problems_appear_at_their_line_as_one_writes(form):
-    area = form.get_by_label("YAML", exact=True)
-    area.fill(PLAIN.replace("cpu: 1", "cpu: 0"))
+def ready(page):
+    """The editor stands and the first answer of the server is in."""
+    with page.expect_response("**/api/v3/schemas"):
+        page.locator(".cm-content").wait_for()
+    return page
+
+
+def opened(page, address):
+    with page.expect_response("**/submit/check"):
+        page.goto(address)
+    page.locator(".cm-content").wait_for()
+    return page
+
+
+def yaml_of(page):
+    return page.locator("#yaml").input_value()
+
+
+def write(page, text):
+    page.get_by_label("YAML", exact=True).press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def test_problems_appear_at_their_line_and_their_field(form):
+    write(form, PLAIN.replace("cpu: 1", "cpu: 0"))
     link = form.locator("#problems a").first
     link.wait_for()
     line = PLAIN[:PLAIN.index("cpu: 1")].count("\n") + 1
     assert link.inner_text() == f"Line {line}"
-    assert form.locator("#gutter .marked").inner_text() == str(line)
+    expect(form.locator(".cm-lint-marker-error")).to_have_count(1)
+    expect(form.locator(".cm-lintRange-error")).to_have_text("cpu")
+    form.locator("#blocks summary").first.click()
+    expect(form.get_by_label("CPU")).to_have_attribute("aria-invalid", "true")
     link.click()
-    chosen = area.evaluate("each => each.value.slice(each.selectionStart, each.selectionEnd)")
-    assert "cpu: 0" in chosen
-    area.fill(PLAIN)
-    expect(form.locator("#problems a, #gutter .marked")).to_have_count(0)
+    assert "cpu: 0" in form.evaluate("document.getSelection().toString()")
+    write(form, PLAIN)
+    expect(form.locator("#problems a, .cm-lint-marker-error")).to_have_count(0)
 
 
-def test_the_line_numbers_follow_the_text(form):
+def test_a_problem_is_mended_by_its_button(form):
+    write(form, PLAIN + "retryCount: -2   # as the example has it\n")
+    form.get_by_role("button", name="Set to 0").click()
+    assert yaml_of(form) == PLAIN + "retryCount: 0   # as the example has it\n"
+    form.get_by_role("button", name="Undo").click()
+    assert yaml_of(form) == PLAIN + "retryCount: -2   # as the example has it\n"
+
+
+def test_a_field_changes_its_own_range_of_the_text(form):
+    write(form, COMMENTED)
+    form.get_by_label("epochs").fill("12")
+    assert yaml_of(form) == COMMENTED.replace("epochs: 3", "epochs: 12")
+    form.get_by_label("lr").fill("1e-3")
+    form.locator("#blocks summary").first.click()
+    form.get_by_label("GPU").fill("2")
+    form.get_by_label("Commands 1", exact=True).fill("python train.py: # now")
+    assert yaml_of(form) == COMMENTED.replace("epochs: 3", "epochs: 12").replace(
+        "lr: 0.1", "lr: 1e-3").replace("gpu: 0", "gpu: 2").replace(
+            "echo $$epochs$$ $$lr$$ $$shuffle$$ $$note$$", '"python train.py: # now"')
+
+
+def test_a_change_of_the_text_shows_in_the_form_and_a_broken_text_freezes_it(form):
+    write(form, PLAIN.replace("epochs: 3", "epochs: 4\n  seed: 1"))
+    expect(form.get_by_label("epochs")).to_have_value("4")
+    expect(form.get_by_label("seed")).to_have_value("1")
+    write(form, PLAIN.replace("tasks:", "tasks: ["))
+    expect(form.locator("#waits")).to_contain_text("The form waits for line")
+    expect(form.get_by_label("epochs")).to_be_disabled()
+    write(form, PLAIN)
+    expect(form.get_by_label("epochs")).to_be_enabled()
+
+
+def test_tasks_are_added_and_removed_beside_what_was_written(form):
+    write(form, COMMENTED)
+    form.get_by_role("button", name="Add a task").click()
+    expect(form.locator(".block[open]").get_by_label("Role")).to_have_value("worker")
+    assert yaml_of(form).startswith(COMMENTED.rstrip("\n")) and "- role: worker" in yaml_of(form)
+    form.locator(".block[open]").get_by_role("button", name="Remove", exact=True).last.click()
+    assert yaml_of(form) == COMMENTED
+
+
+def test_data_of_the_marketplace_is_found_and_used_by_the_task(form):
+    write(form, PLAIN)
+    form.get_by_role("button", name="Add data").click()
+    form.locator("#market-search").fill("points")
+    form.locator("#market-found button", has_text="points").first.click()
+    text = yaml_of(form)
+    assert "  - data/points@1.0.0\n" in text and "    data: points\n" in text
+    expect(form.locator("#commands pre")).to_have_count(1)
+
+
+def test_storage_is_written_by_hand(form):
+    write(form, PLAIN)
+    form.get_by_role("button", name="Add storage").click()
+    form.locator(".block[open]").get_by_label("Name").fill("models")
+    assert "name: models" in yaml_of(form) and "storage: models" in yaml_of(form)
+
+
+def test_completion_offers_what_may_stand_there(form):
+    write(form, "type: job\nname: x\nret")
+    form.get_by_label("YAML", exact=True).press("Control+End")
+    form.get_by_label("YAML", exact=True).press("Control+Space")
+    form.locator(".cm-tooltip-autocomplete li", has_text="retryCount").click()
+    expect(form.locator("#yaml")).to_have_value("type: job\nname: x\nretryCount: ")
+
+
+def test_the_editor_is_left_by_escape_and_tab(form):
     area = form.get_by_label("YAML", exact=True)
-    area.fill("\n" * 99)
-    assert form.locator("#gutter li").count() == 101
-    assert area.evaluate("each => each.scrollHeight <= each.clientHeight")
-    area.fill("x")
-    assert form.locator("#gutter li").count() == 20
+    area.press("a")
+    form.keyboard.press("Escape")
+    form.keyboard.press("Escape")
+    form.keyboard.press("Tab")
+    expect(area).not_to_be_focused()
 
 
-def test_the_numbers_stand_beside_their_lines(form):
-    form.get_by_label("YAML", exact=True).fill("\n".join(map(str, range(60))))
-    height = form.evaluate("""() => {
-        const item = document.getElementById("Y60").getBoundingClientRect();
-        const area = document.getElementById("yaml");
-        const line = parseFloat(getComputedStyle(area).lineHeight);
-        const before = parseFloat(getComputedStyle(area).paddingTop) + 59 * line;
-        return item.top - area.getBoundingClientRect().top - before;
-    }""")
-    assert abs(height) < 2
+@pytest.mark.parametrize("text, form_name", [
+    (PLAIN, None),
+    (json.dumps({"jobName": "old", "image": "busybox:1", "taskRoles": [
+        {"name": "main", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 100,
+         "command": "echo v1"}]}), "v1")])
+def test_a_chosen_file_is_imported_at_once(form, tmp_path, text, form_name):
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    form.locator("#file").set_input_files(file)
+    form.locator("#commands pre").wait_for()
+    assert (yaml_of(form) == PLAIN) is (form_name is None)
+    if form_name:
+        expect(form.locator("#notes .warn")).to_contain_text("This job was")
+        expect(form.locator("#commands")).to_contain_text("echo v1")
 
 
-def test_a_chosen_file_is_imported_at_once(form, tmp_path):
-    file = tmp_path / "hello.yaml"
-    file.write_text(PLAIN)
-    form.get_by_label("Import a file instead").set_input_files(file)
-    form.get_by_label("epochs").wait_for()
-    assert form.get_by_label("YAML", exact=True).input_value() == PLAIN
+def test_a_file_that_is_dropped_is_imported(form):
+    form.evaluate("""text => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], "job.yaml"));
+        document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true,
+                                                           cancelable: true}));
+    }""", PLAIN)
+    expect(form.locator("#yaml")).to_have_value(PLAIN)
+
+
+def test_a_pasted_text_is_imported(form):
+    form.get_by_text("Import", exact=True).first.click()
+    form.get_by_role("button", name="Pasted text").click()
+    form.get_by_label("YAML or JSON of a job").fill(PLAIN)
+    form.locator("#paste").get_by_role("button", name="Import").click()
+    expect(form.locator("#yaml")).to_have_value(PLAIN)
+
+
+def test_a_draft_survives_a_reload_and_a_login_and_can_be_dropped(form):
+    write(form, COMMENTED)
+    expect(form.locator("#draft-state")).to_contain_text("draft saved")
+    form.context.clear_cookies()
+    form.goto("/submit")
+    form.locator("[name=username]").fill("ann")
+    form.locator("[name=password]").fill("correct horse")
+    form.locator("main form button").first.click()
+    form.wait_for_url("**/submit")
+    expect(form.locator("#yaml")).to_have_value(COMMENTED)
+    form.get_by_role("button", name="Drop the draft").click()
+    assert yaml_of(form) == ""
+
+
+def test_a_submitted_job_leaves_no_draft(site, form):
+    write(form, PLAIN)
+    form.locator("#commands pre").wait_for()
+    form.get_by_label("YAML", exact=True).press("Control+Enter")
+    form.wait_for_url("**/jobs/*")
+    ready_again = form.goto("/submit")
+    assert ready_again.ok and len(site.runner.jobs) == 1
+    form.locator(".cm-content").wait_for()
+    assert yaml_of(form) == ""
+
+
+def test_a_link_that_holds_a_job_says_to_check_it_and_runs_nothing(site, open_page):
+    page = open_page("ann")
+    word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
+    page.goto(f"/submit#yaml={word}")
+    expect(page.locator("#notes")).to_contain_text("Check before running")
+    assert yaml_of(page) == PLAIN and site.runner.jobs == {}
+    expect(page.locator("#commands")).to_contain_text("echo 3 0.1 true a text")
+
+
+@pytest.mark.parametrize("word", ["abc", urlsafe_b64encode(zlib.compress(
+    b"#" * 1_000_000)).decode().rstrip("=")])
+def test_a_link_that_is_cut_or_too_large_takes_nothing(page, word):
+    page.goto(f"/submit#yaml={word}")
+    expect(page.locator("#notes")).to_contain_text("nothing was taken from it")
+    assert yaml_of(page) == ""
+
+
+def test_the_shared_link_brings_the_same_text(form):
+    write(form, COMMENTED)
+    form.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    form.get_by_text("Share", exact=True).click()
+    form.get_by_role("button", name="Copy a link").click()
+    form.wait_for_function("window.copied")
+    link = form.evaluate("window.copied")
+    other = form.context.new_page()
+    other.goto(link)
+    expect(other.locator("#yaml")).to_have_value(COMMENTED)
 
 
 def test_pressing_twice_is_one_job(site, form):
-    form.get_by_label("YAML", exact=True).fill(PLAIN)
-    form.get_by_role("button", name="Submit").dblclick()
+    write(form, PLAIN)
+    form.get_by_role("button", name="Submit", exact=True).dblclick()
     form.wait_for_url("**/jobs/*")
     assert len(site.runner.jobs) == 1
 
 
 def test_enter_in_a_field_checks_and_does_not_submit(site, page):
-    page.goto("/use/job/hello")
+    opened(page, "/use/job/hello")
     page.get_by_label("epochs").press("Enter")
     page.wait_for_url("**/submit")
     assert site.runner.jobs == {}
 
 
 def test_a_link_marks_what_it_set(page):
-    page.goto("/use/job/hello?param.epochs=9")
+    opened(page, "/use/job/hello?param.epochs=9")
     assert page.get_by_label("epochs set by the link").input_value() == "9"
     assert page.get_by_label("lr").input_value() == "0.1"
+    assert page.locator(".from-link-line").inner_text() == "  epochs: 9"
+
+
+def test_only_parameters_changed_is_the_template_that_runs(site, page):
+    opened(page, "/use/job/hello?param.epochs=9")
+    page.get_by_label("lr").fill("0.5")
+    page.get_by_label("Name of the job").fill("mine")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/*")
+    (job,) = site.runner.jobs.values()
+    assert job["spec"]["yaml"] == HELLO.replace("1.0.0\ncon", "1.1.0\ncon")
+    assert job["spec"]["parameters"]["epochs"] == 9 and job["spec"]["parameters"]["lr"] == 0.5
+    assert job["name"] == "mine" and "edited" not in job["spec"]["origin"]
+
+
+def test_from_a_template_to_its_job_in_two_clicks(site, page):
+    page.goto("/c/job/hello")
+    page.locator("#use").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/*")
+    assert len(site.runner.jobs) == 1
+
+
+def test_from_a_job_to_one_with_a_change_in_three_clicks(site, page):
+    opened(page, "/use/job/hello")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/*")
+    page.get_by_role("link", name=re.compile("again", re.IGNORECASE)).first.click()
+    page.get_by_label("epochs").fill("8")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/000000000002")
+    first, second = (job["spec"]["parameters"]["epochs"] for job in site.runner.jobs.values())
+    assert (first, second) == (3, 8)
+
+
+def test_two_thousand_lines_are_written_in_without_a_pause(form):
+    lines = "\n".join(f"      - echo {number}" for number in range(950))
+    long = PLAIN.replace("      - echo $$epochs$$ $$lr$$ $$shuffle$$ $$note$$", lines)
+    long += "".join(f"# line {number}\n" for number in range(1030))
+    write(form, long)
+    expect(form.locator("#commands")).to_contain_text("echo 949")
+    form.get_by_label("YAML", exact=True).press("Control+Home")
+    form.keyboard.type("# x\n")
+    expect(form.locator("#yaml")).to_have_value("# x\n" + long)
+
+
+def test_without_a_script_the_page_still_runs_jobs(site, open_page):
+    page = open_page("ann")
+    page.context.storage_state()
+    plain = page.context.browser.new_context(
+        base_url=site.url, java_script_enabled=False, storage_state=page.context.storage_state())
+    try:
+        bare = plain.new_page()
+        bare.goto("/use/job/hello")
+        bare.get_by_label("epochs").fill("6")
+        bare.get_by_role("button", name="Submit", exact=True).click()
+        bare.wait_for_url("**/jobs/*")
+    finally:
+        plain.close()
+    assert [job["spec"]["parameters"]["epochs"] for job in site.runner.jobs.values()] == [6]

@@ -438,6 +438,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
         *_components("/api/v3/components/{type}/{name}", version="1.0.0")()],
     "api_components.list_versions": _components("/api/v3/components/{type}/{name}/versions"),
     "api_components.resolve_reference": _refer("/api/v3/resolve", "reference"),
+    "api_components.list_schemas": _get("/api/v3/schemas"),
     "api_components.validate": lambda: [Asked(
         endpoint="", path="/api/v3/validate", method="POST",
         body={"yaml": files_of(word, "1.0.0")["job/train.yaml"]}) for word in WORDS],
@@ -498,7 +499,7 @@ NOT_TRIED = {
     "api_sources.create_source": "asks GitHub with the user's own token; see test_sources.py",
     "api_webhooks.receive_delivery": "for GitHub, which signs; it tells nothing",
     "monitoring.show": "what jobs use, for an admin; it names no component",
-    "submit.submit": FORM, "marks.change": FORM,
+    "submit.submit": FORM, "submit.check_text": FORM, "marks.change": FORM,
     **{f"sources.{name}": FORM for name in ("add", "agree", "keep", "remove", "use_my_token",
                                             "sync", "create_webhook")},
     **{f"publish.{name}": OWN for name in ("begin", "confirm", "rewrite", "rebuild", "retry",

@@ -88,6 +88,13 @@ class Validation(Answer):
     warnings: list[Problem]
 
 
+class Schemas(Answer):
+    job: dict[str, Any]
+    data: dict[str, Any]
+    script: dict[str, Any]
+    dockerimage: dict[str, Any]
+
+
 class ReferenceQuery(Given):
     reference: str = Field(min_length=1, max_length=1000, description="Such as `job/x@^1.0`, "
                            "`x`, `x@latest` or `source:job/x@<commit>`.")

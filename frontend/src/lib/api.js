@@ -1,0 +1,17 @@
+// The HTTP API as pages ask it: JSON both ways; what it refuses comes back with its problems.
+
+import { token } from "./live.js";
+
+export const API = "/api/v3";
+
+// { ok, status, body }; status 0 where the server does not answer.
+export async function call(path, body) {
+  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json", "X-CSRFToken": token() } };
+  try {
+    const response = await fetch(`${API}${path}`, options);
+    return { ok: response.ok, status: response.status, body: await response.json() };
+  } catch {
+    return { ok: false, status: 0, body: null };
+  }
+}
