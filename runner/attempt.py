@@ -14,7 +14,7 @@ from runner.artifacts import JobFolders
 from runner.clock import mark, seconds
 from runner.config import Settings
 from runner.engine import CREATED, RUNNING, Engine, Exit, Gang, Slot
-from runner.errors import RunnerError
+from runner.errors import EngineAwayError, RunnerError
 from runner.job_store import Job, JobStore, now
 from runner.kept import Kept
 from runner.outcome import Decision, TaskResult
@@ -124,6 +124,8 @@ class Attempt:
         self.shop.engine.adopt(self.gang, known, self)
         try:
             self.shop.engine.start(self.gang, [slot for slot in live if slot not in known], self)
+        except EngineAwayError:
+            raise
         except RunnerError as error:
             log.warning("job %s attempt %s could not start: %s", self.job.id, self.number, error)
             self._decide(outcome.failed_start(

@@ -16,7 +16,7 @@ from docker.utils import kwargs_from_env
 
 from runner.container import LABEL, LABEL_NETWORK, Container, LaunchSpec
 from runner.docker_frames import Piece, unchunked, unframed, unframed_log
-from runner.errors import EngineError, RunnerError
+from runner.errors import EngineAwayError, EngineError, RunnerError
 from runner.lifeline import Lifeline
 from runner.spec import Login
 
@@ -51,8 +51,8 @@ def _translated(what: str) -> Iterator[None]:
         raise EngineError(f"{what}: {error.explanation}", is_platform=is_platform) from error
     except (docker_errors.DockerException, requests.RequestException,
             urllib3.exceptions.HTTPError, OSError) as error:
-        raise EngineError(f"{what}: Docker does not answer ({type(error).__name__}). "
-                          "Start the Docker engine; the job goes on then.") from error
+        raise EngineAwayError(f"{what}: Docker does not answer ({type(error).__name__}). "
+                              "Start the Docker engine; the job goes on then.") from error
 
 
 @contextmanager
@@ -209,6 +209,8 @@ class DockerDriver:
         try:
             with _translated("Starting the container"):
                 self._api.start(container)
+        except EngineAwayError:
+            raise
         except EngineError as error:
             is_platform = error.is_platform and not IMAGE_FAULTS.search(error.message)
             raise EngineError(error.message, is_platform=is_platform) from error

@@ -54,3 +54,7 @@ class EngineError(RunnerError):
     def __init__(self, message: str, *, is_platform: bool = True) -> None:
         super().__init__(message)
         self.is_platform = is_platform
+
+
+class EngineAwayError(EngineError):
+    """Docker does not answer: what was asked is asked again until it does."""

@@ -19,7 +19,7 @@ from runner.attempt import Attempt, Workshop
 from runner.config import Settings
 from runner.dispatcher import Dispatcher
 from runner.engine import Engine, Errand
-from runner.errors import Cancelled, EngineError, RunnerError, StagingError
+from runner.errors import Cancelled, EngineAwayError, EngineError, RunnerError, StagingError
 from runner.job_store import Job, JobStore
 from runner.kept import Kept
 from runner.logins import Logins
@@ -201,13 +201,11 @@ class Worker:
         except Cancelled:
             log.info("job %s was stopped while it was prepared", job.id)
         except RunnerError as error:
-            self._prepare_failed(job, error)
+            if not self._waits_out(job, "setup", error):  # else the next pass prepares it again
+                self._prepare_failed(job, error)
         except Exception as error:
             log.exception("preparing job %s failed", job.id)
-            if _is_disk_full(error):  # the next pass prepares it again
-                self._say_full(job, "setup", error)
-                self._is_closed.wait(RETRY_ENGINE_S)
-            else:
+            if not self._waits_out(job, "setup", error):
                 self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
         finally:
             self.progress.pop(job.id, None)
@@ -255,8 +253,8 @@ class Worker:
             except Exception as error:
                 log.exception("job %s attempt %s was interrupted; it is taken up again",
                               attempt.job.id, attempt.number)
-                self._say_full(attempt.job, "run", error)
-                self._is_closed.wait(RETRY_ENGINE_S)
+                if not self._waits_out(attempt.job, "run", error):
+                    self._is_closed.wait(RETRY_ENGINE_S)
                 faults += not _is_passing(error)
                 if faults > OWN_FAULTS_ALLOWED:
                     decision = self._insist(partial(self._give_up, attempt, error))
@@ -289,12 +287,19 @@ class Worker:
                 log.warning("%s; it is tried again", error)
                 self._is_closed.wait(RETRY_ENGINE_S)
 
-    def _say_full(self, job: Job, stage: str, error: Exception) -> None:
-        """Where a full disk holds a job up, tell, as far as the database can take it."""
-        if _is_disk_full(error):
-            with suppress(OSError):
-                self.store.note(job.id, stage, "The disk of the runner is full: "
-                                f"{self.folders.root}. Make room there; the job goes on then.")
+    def _waits_out(self, job: Job, stage: str, error: Exception) -> bool:
+        """Where Docker is away or the disk full, say so and give it a moment; else False."""
+        if isinstance(error, EngineAwayError):
+            text = error.message
+        elif _is_disk_full(error):
+            text = (f"The disk of the runner is full: {self.folders.root}. Make room there; the "
+                    "job goes on then.")
+        else:
+            return False
+        with suppress(OSError):  # the database may be on that disk
+            self.store.note(job.id, stage, text)
+        self._is_closed.wait(RETRY_ENGINE_S)
+        return True
 
     def _end(self, job_id: str, decision: Decision) -> None:
         """Final state, or back to the queue for another attempt."""

@@ -5,7 +5,7 @@ import pytest
 
 from tests.functional.halting_stage import Stage
 from tests.functional.private_engine import private_engine
-from tests.functional.runner_process import RunnerProcess
+from tests.functional.runner_process import RunnerProcess, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,20 @@ def test_docker_is_killed(stage):
     for step, job in ended.items():
         for attempt in job["attempts"][:-1]:
             assert attempt["cause"] == "platform", (step, attempt)
+
+
+def test_docker_is_away_while_jobs_come_and_start(stage):
+    stage.halt("to be created", "DockerDriver.create before", lambda: stage.submit("to be created"))
+    stage.engine.end(signal.SIGKILL)
+    stage.go()
+    stage.submit("new")
+    for job_id in stage.jobs.values():
+        wait_for(lambda: "Docker does not answer" in stage.runner.job(job_id)["reason"],
+                 "the job says what it waits for", 60)
+    stage.engine.start()
+    for job in stage.check().values():
+        assert len(job["attempts"]) == 1
+        assert not any("Trying again" in event["text"] for event in job["events"])
 
 
 def test_docker_is_killed_where_it_keeps_containers_alive(live_stage):
