@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,7 +39,8 @@ class Size:
 class Synced:
     """One sync of all sources: seconds of reading and recording, of the index, and peak memory.
 
-    `cpu_s` is what reading and recording took of the processor.
+    `cpu_s` is what reading and recording took of the processor; it and the peak are those of the
+    process and of the one that reads ahead for it together.
     """
 
     read_s: float
@@ -109,16 +111,59 @@ def sync_all(home: Path, url: str) -> Synced:
     catalog = Catalog(engine, found.git_dir)
     github = GitHubSync(engine, catalog, found)
     sync = Sync(engine, catalog, SearchIndex(found.search_dir), github)
-    begin, cpu = time.perf_counter(), time.process_time()
+    memory = Memory()
+    begin, cpu = time.perf_counter(), cpu_s()
     reports = github.run(Sources(engine).all())
-    read, cpu = time.perf_counter(), time.process_time() - cpu
+    read, cpu = time.perf_counter(), cpu_s() - cpu
     sync.index()
     end = time.perf_counter()
+    memory.stop()
     engine.dispose()
     return Synced(read_s=read - begin, cpu_s=cpu, index_s=end - read,
                   new=sum(len(each.new) for each in reports),
-                  peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                  peak_mb=max(memory.peak_mb, used()[0].ru_maxrss / 1024),
                   errors=tuple(each.error for each in reports if each.error))
+
+
+class Memory(threading.Thread):
+    """Looks again and again at how much memory this process and its children hold together."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak_mb = 0.0
+        self._is_over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._is_over.wait(0.02):
+            children = [number for task in Path("/proc/self/task").iterdir()
+                        for number in _text(task / "children").split()]
+            pages = [_text(Path("/proc", number, "statm")).split() for number in (
+                "self", *children)]
+            self.peak_mb = max(self.peak_mb, sum(
+                int(each[1]) for each in pages if each) * resource.getpagesize() / 2**20)
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self.join()
+
+
+def _text(path: Path) -> str:
+    """Empty where the process has ended meanwhile."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def used() -> list[resource.struct_rusage]:
+    """What this process took, and what its children that have ended did."""
+    return [resource.getrusage(which) for which in (
+        resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+
+
+def cpu_s() -> float:
+    return sum(each.ru_utime + each.ru_stime for each in used())
 
 
 def recorded(found: Settings) -> int:

@@ -17,7 +17,7 @@ from registry.reference import is_referable
 from registry.search import SearchIndex
 from registry.uses import REFERENCE_USE
 
-BATCH = 1000
+BATCH = 500
 COMMIT_LENGTH = 12
 PUBLIC_USE = 0  # no source has this number
 Names = Collection[tuple[str, str]]  # type and name
