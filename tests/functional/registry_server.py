@@ -30,7 +30,10 @@ ACCESS = "auth: {{htpasswd: {{realm: paishare, path: {folder}/passwords}}}}\n"
 
 
 class Registry:
-    """`name` is what images of it begin with; `asked` the paths that it was asked for."""
+    """`name` is what images of it begin with; `asked` the paths that it was asked for.
+
+    A closed `gate` holds back every large answer; `held` counts those.
+    """
 
     def __init__(self, folder: Path, *, is_private: bool = True) -> None:
         assert shutil.which("docker-registry"), "run tools/setup.sh image-tools"
@@ -39,6 +42,8 @@ class Registry:
         text = CONFIG + (ACCESS if is_private else "")
         (folder / "config.yml").write_text(text.format(folder=folder))
         self.asked: list[str] = []
+        self.held = 0
+        self._left_closed: list[threading.Event] = []
         self.gate = threading.Event()
         self.gate.set()
         self._folder, self._images = folder, list[str]()
@@ -59,8 +64,16 @@ class Registry:
         self._process.kill()
         self._process.wait()
 
-    def close(self) -> None:
+    def open_for_new(self) -> None:
+        """Hold back no more answers; what is held back stays so."""
+        self._left_closed.append(self.gate)
+        self.gate = threading.Event()
         self.gate.set()
+        self.held = 0
+
+    def close(self) -> None:
+        for gate in (*self._left_closed, self.gate):
+            gate.set()
         self.stop()
         self._listener.close()
         for uri in self._images:
@@ -122,7 +135,8 @@ class Registry:
         passed = 0
         for data in _chunks(server):
             passed += len(data)
-            if passed > FREE_BYTES:
+            if passed > FREE_BYTES and not self.gate.is_set():
+                self.held += 1
                 self.gate.wait()
             try:
                 client.sendall(data)

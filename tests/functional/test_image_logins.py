@@ -74,10 +74,10 @@ def test_stopping_a_job_while_its_image_is_pulled_ends_both_and_drops_the_login(
     uri = private.push("team/stopped:1", layer_bytes=BIG)
     private.gate.clear()
     id_ = submit(runner, private, uri, "ann")["id"]
-    wait_for(lambda: runner.job(id_)["pulls"], "it is pulled", 60)
+    wait_for(lambda: private.held, "it is pulled", 60)
     runner.post(f"/jobs/{id_}/stop")
     assert runner.wait(id_)["state"] == "STOPPED"
-    private.gate.set()
+    private.open_for_new()
     assert not private.has_it(uri)
     wait_for(lambda: not list((runner.home / "logins").iterdir()), "the login is gone", 60)
 

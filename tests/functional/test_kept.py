@@ -3,6 +3,7 @@
 import docker
 import pytest
 
+from tests.functional.product import free_port
 from tests.functional.runner_process import spec, task_role, wait_for
 
 
@@ -52,7 +53,7 @@ def test_of_several_attempts_the_newest_is_kept(shared_runner):
 
 
 def test_what_is_kept_holds_no_ports_and_outlives_a_kill_until_its_time_is_over(runner):
-    port = {"label": "http", "begin_at": 20417, "count": 1}
+    port = {"label": "http", "begin_at": free_port(), "count": 1}
     first = runner.run(debug("exit 3", ports=[port]))
     kept = first["attempts"][0]["kept"]["tasks"][0]["container"]
     assert runner.run(spec("true", ports=[port]))["state"] == "SUCCEEDED"
