@@ -129,10 +129,10 @@ class Logs:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or self._is_closed:
             return False
+        time.sleep(PAUSE_S)
         with self._changed:
             # The end of a job is no growth, so it is looked for now and then.
             self._changed.wait_for(lambda: self._growth != growth, min(left_s, LOOK_AGAIN_S))
-        time.sleep(PAUSE_S)
         return True
 
     def _page(self, query: MergedQuery, cursor: str) -> MergedPage:
