@@ -116,7 +116,7 @@ def _told(storage: Storage, path: str) -> Iterator[None]:
                            is_platform=status >= 500 or status == 429) from error
     except Exception as error:
         if type(error) in (RuntimeError, OSError):
-            said = " ".join(str(error).split())[:200]
+            said = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
             raise StagingError(f"{what}: the server says: {said}", is_platform=True) from error
         raise StagingError(f"{what} is out of reach ({type(error).__name__}). Its operator may "
                            "look at its address and at the network of this machine.",
