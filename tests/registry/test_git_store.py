@@ -1,5 +1,7 @@
+import hashlib
 import os
 import subprocess
+import zlib
 
 import pytest
 from dulwich.object_store import DiskObjectStore
@@ -369,3 +371,44 @@ def test_what_a_killed_writer_left_is_removed(store, folder):
     (folder / "run.sh").write_text("more")
     snapshot(store, folder)
     assert not [path for path in store.path.rglob("*") if path.suffix in (".lock", ".pack")]
+
+
+# --- packs ----------------------------------------------------------------------------------------
+
+BLOB, TREE = 3, 2
+TREE_OF_ONE = b"100644 a\0" + b"1" * 20
+
+
+def pack(kind, content):
+    """A pack of Git with one small object."""
+    head = bytes([kind << 4 | len(content) & 15 | 0x80, len(content) >> 4])
+    body = b"PACK\0\0\0\2\0\0\0\1" + head + zlib.compress(content)
+    return body + hashlib.sha1(body).digest()
+
+
+def receive(store, data):
+    with store.receiving() as stream:
+        stream.write(data)
+
+
+def kept(store):
+    return sorted(path.suffix for path in (store.path / "objects" / "pack").iterdir())
+
+
+@pytest.mark.parametrize("kind, content", [(BLOB, b"a file"), (TREE, TREE_OF_ONE)])
+def test_a_pack_is_taken_in_once_however_often_it_comes(store, kind, content):
+    receive(store, pack(kind, content))
+    receive(store, pack(kind, content))
+    assert kept(store) == [".idx", ".pack"]
+    name = {BLOB: b"blob", TREE: b"tree"}[kind]
+    assert store.holds(hashlib.sha1(b"%s %d\0%s" % (name, len(content), content)).hexdigest())
+    git(store.path, "verify-pack", *map(str, (store.path / "objects" / "pack").glob("*.idx")))
+
+
+@pytest.mark.parametrize("data", [
+    pack(TREE, b"100644 a\0short"), pack(TREE, TREE_OF_ONE + b"more"), pack(BLOB, b"a file")[:-1],
+    pack(BLOB, b"a file")[:-20] + b"0" * 20, b"no pack at all, and long enough to be one"])
+def test_a_damaged_pack_is_refused_and_nothing_of_it_is_kept(store, data):
+    with pytest.raises(RegistryError, match="cannot be read"):
+        receive(store, data)
+    assert kept(store) == []
