@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Callable, ContextManager, Mapping, Sequence, TypeVar
 from urllib.parse import quote
@@ -27,6 +27,7 @@ from registry.github_errors import (
     made,
     sso_link,
 )
+from registry.github_parts import UNCHANGED, Answer, Parts
 from registry.github_records import (
     Author,
     Head,
@@ -44,7 +45,6 @@ TIMEOUT_S, HURRIED_S = 10.0, 5.0
 SECONDS_BETWEEN_WRITES = 0.25
 NEXT_TURN = timedelta(minutes=1)  # where another request of the user does not end
 PER_PAGE, MAX_PAGES = 100, 100
-UNCHANGED = 304
 MOVED = (301, 302, 307, 308)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/"  # `_`: managed users of an enterprise
                    r"(?!\.{1,2}$)(?![^/]*\.git$)[A-Za-z0-9._-]{1,100}", re.I)
@@ -67,13 +67,6 @@ def check_name(name: str) -> str:
         raise InvalidInputError(f"`{redacted(name)[:200]}` is no repository of GitHub. Write "
                                 "owner/name, such as microsoft/pai.")
     return name
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: Any
 
 
 class GitHubApi:
@@ -159,7 +152,7 @@ class GitHubApi:
     def _repository(self, key: int | str, etag: str | None) -> RepositoryInfo | None:
         path = f"/repositories/{key}" if isinstance(key, int) else f"/repos/{check_name(key)}"
         answer = self._ask("GET", path, etag=etag, may_be_moved=isinstance(key, str))
-        if answer.status == UNCHANGED:
+        if answer.is_unchanged:
             return None
         if answer.status in MOVED:
             return self._repository(self._read(_id_in, answer.headers.get(MOVED_TO, "")), None)
@@ -288,12 +281,14 @@ class GitHubApi:
         if known is None or known.is_mergeable is None:
             etags.pop("pull", None)
         answer = self._ask("GET", f"{path}/pulls/{number:d}", etag=etags.pop("pull", None))
-        found = known if known and answer.status == UNCHANGED else self._read(
+        found = known if known and answer.is_unchanged else self._read(
             records.pull, answer.body)
-        parts = _Parts(self, answer.headers.get("etag"), known, etags)
+        parts = Parts(self._allowed, known, etags)
+        etag = answer.headers.get("etag")
         return replace(
-            found, checks=parts.checks(path, found.head_sha),
-            reviews=parts.reviews(f"{path}/pulls/{number:d}/reviews"), etags=parts.seen)
+            found, checks=self._read(parts.checks, path, found.head_sha and _sha(found.head_sha)),
+            reviews=self._read(parts.reviews, f"{path}/pulls/{number:d}/reviews"),
+            etags={**parts.seen, **({"pull": etag} if etag else {})})
 
     def create_hook(self, repo_id: int, url: str, secret: Secret,
                     events: Sequence[str] = ("push",)) -> int:
@@ -316,7 +311,7 @@ class GitHubApi:
                 break
         return found
 
-    def _look(self, path: str, parameters: Mapping[str, Any] | None = None) -> _Answer | None:
+    def _look(self, path: str, parameters: Mapping[str, Any] | None = None) -> Answer | None:
         """None where there is nothing, as shortly after a write, or in an empty repository."""
         try:
             return self._ask("GET", path, parameters=parameters)
@@ -325,7 +320,7 @@ class GitHubApi:
                 return None
             raise
 
-    def _allowed(self, path: str, etag: str | None = None) -> _Answer | None:
+    def _allowed(self, path: str, etag: str | None = None) -> Answer | None:
         """What is there; None where the token may not read it."""
         try:
             return self._ask("GET", path, parameters={"per_page": PER_PAGE}, etag=etag)
@@ -334,7 +329,7 @@ class GitHubApi:
                 return None
             raise
 
-    def _write(self, verb: str, path: str, action: Action, body: Any, needed: str) -> _Answer:
+    def _write(self, verb: str, path: str, action: Action, body: Any, needed: str) -> Answer:
         """A write; an answer without what it must hold is no success, whatever its status."""
         answer = self._ask(verb, path, action=action, body=body)
         if not isinstance(answer.body, dict) or needed not in answer.body:
@@ -344,7 +339,7 @@ class GitHubApi:
 
     def _ask(self, verb: str, path: str, *, action: Action = Action.READ,
              parameters: Mapping[str, Any] | None = None, body: Any = None,
-             etag: str | None = None, may_be_moved: bool = False) -> _Answer:
+             etag: str | None = None, may_be_moved: bool = False) -> Answer:
         try:
             with self._turn():
                 status, headers, text = self._github.requester.requestJson(
@@ -354,7 +349,7 @@ class GitHubApi:
             raise made(Code.LATER, self._url, self._now() + NEXT_TURN) from None
         except (requests.RequestException, GithubException, OSError, RuntimeError) as error:
             raise self._unanswered(action, error) from None  # its chain holds the whole request
-        answer = _Answer(status=status, headers=headers, body=_json(text))
+        answer = Answer(status=status, headers=headers, body=_json(text))
         self.unchanged += status == UNCHANGED
         if SSO in headers:
             self.asks_sso, self.sso_url = True, sso_link(headers, self._url) or self.sso_url
@@ -390,50 +385,6 @@ class GitHubApi:
 
     def _hide(self, text: str) -> str:
         return redacted(text, *([self._token] if self._token else []))
-
-
-class _Parts:
-    """The checks and reviews of a pull request, each asked for only where it changed."""
-
-    def __init__(self, api: GitHubApi, etag: str | None, known: PullInfo | None,
-                 etags: Mapping[str, str]) -> None:
-        self._api, self._known, self._etags = api, known, etags
-        self.seen = {"pull": etag} if etag else {}
-
-    def checks(self, path: str, sha: str) -> tuple[records.Check, ...] | None:
-        """What two kinds of services say of a commit; None where the token reads neither."""
-        if not sha:
-            return ()
-        known = self._known if self._known and self._known.head_sha == sha else None
-        places = {"runs": f"{path}/commits/{_sha(sha)}/check-runs",
-                  "statuses": f"{path}/commits/{_sha(sha)}/status"}
-        found = {what: self._ask(what, place, bool(known)) for what, place in places.items()}
-        if known and all(map(_is_unchanged, found.values())):
-            return known.checks
-        for what, place in places.items():
-            if _is_unchanged(found[what]):
-                found[what] = self._ask(what, place, False)
-        runs, statuses = (answer and answer.body for answer in found.values())
-        if runs is None and statuses is None:
-            return None
-        return self._api._read(records.checks, runs or {}, statuses or {})
-
-    def reviews(self, path: str) -> tuple[records.Review, ...] | None:
-        """The last word of each person; None where the token may not read them."""
-        answer = self._ask("reviews", path, self._known is not None)
-        if self._known and _is_unchanged(answer):
-            return self._known.reviews
-        return None if answer is None else self._api._read(records.latest_reviews, answer.body)
-
-    def _ask(self, what: str, path: str, is_known: bool) -> _Answer | None:
-        answer = self._api._allowed(path, self._etags.get(what) if is_known else None)
-        if answer and (etag := answer.headers.get("etag") or self._etags.get(what)):
-            self.seen[what] = etag
-        return answer
-
-
-def _is_unchanged(answer: _Answer | None) -> bool:
-    return answer is not None and answer.status == UNCHANGED
 
 
 def _tree_item(path: str, text: str | None) -> dict[str, Any]:
