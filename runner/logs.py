@@ -109,8 +109,10 @@ class Logs:
         while True:
             growth = self._growth
             page = self._page(query, cursor)
-            is_new = page.lines or page.cursor != cursor
-            if is_new or page.is_complete or not self._waited(growth, deadline):
+            if page.lines or page.is_complete or time.monotonic() >= deadline:
+                return page
+            has_moved, cursor = page.cursor != cursor, page.cursor
+            if not has_moved and not self._waited(growth, deadline):
                 return page
 
     def text(self, query: MergedQuery, *, has_times: bool) -> Iterator[bytes]:

@@ -84,13 +84,21 @@ def test_one_role_or_one_stream_of_it_can_be_asked_for(home):
 
 def test_a_reader_waits_for_the_next_line_and_for_the_end_of_the_job(home):
     cursor = home.page().cursor
-    home.write(1, "ps", 0)
     timer = threading.Timer(0.1, lambda: home.store.transition(
         home.job_id, SUCCEEDED, "end", "good"))
     timer.start()
     page = home.page(cursor=cursor, wait_s=60)
     assert page.is_complete and page.lines == []
     timer.join()
+
+
+def test_a_reader_who_comes_before_the_first_line_gets_it_with_the_first_answer(tmp_path):
+    home = Home(tmp_path)
+    timer = threading.Timer(0.1, home.write, (1, "ps", 0, (1, "stdout", b"first\n")))
+    timer.start()
+    assert texts(home.page(wait_s=60)) == [(1, "ps-0", "first")]
+    timer.join()
+    home.store.close()
 
 
 @pytest.mark.parametrize("cursor", ["x", "1.2", "1.0.0", "1.-1.0", "1" * 40, "1..", "é", "1.0.0.0"])
