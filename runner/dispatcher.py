@@ -115,6 +115,7 @@ class Dispatcher:
         self._attempts, self._clock = attempts, clock
         self._lock = threading.RLock()
         self._known: dict[str, _Known] = {}
+        self._coming: dict[str, _Known] = {}  # of jobs that are not prepared yet
         self._promises: dict[tuple[str, int], _Promise] = {}
         self._ordered: list[Waiting] = []
         self._last: _Pass | None = None
@@ -239,9 +240,11 @@ class Dispatcher:
         with self._lock:
             scene = self._scene(self._engine.capacity())
             by_id = {job.id: job for job in jobs}
+            self._coming = {id_: self._coming.get(id_) or self._look_at(job, scene.whole)
+                            for id_, job in by_id.items()}
             ordered = self._in_order(scene, [
-                _waiting(job.id, self._look_at(job, scene.whole), job.seq, scene.rules)
-                for job in by_id.values()])
+                _waiting(id_, known, by_id[id_].seq, scene.rules)
+                for id_, known in self._coming.items()])
         return [by_id[waiting.id] for waiting in ordered]
 
     def standing(self, job_id: str) -> Standing | None:
