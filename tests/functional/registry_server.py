@@ -46,7 +46,7 @@ class Registry:
         self._left_closed: list[threading.Event] = []
         self.gate = threading.Event()
         self.gate.set()
-        self._folder, self._images = folder, list[str]()
+        self._folder = folder
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.name = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.docker = docker.from_env()
@@ -76,9 +76,10 @@ class Registry:
             gate.set()
         self.stop()
         self._listener.close()
-        for uri in self._images:
-            if self.docker.images.list(uri):
-                self.docker.images.remove(uri, force=True)
+        for image in self.docker.api.images():  # those of a tag that has moved have none
+            names = (*(image["RepoTags"] or ()), *(image["RepoDigests"] or ()))
+            if any(name.startswith(self.name) for name in names):
+                self.docker.images.remove(image["Id"], force=True)
         self.docker.close()
 
     def login(self, user: str) -> dict[str, str]:
@@ -98,7 +99,6 @@ class Registry:
             "username": "ann", "password": SECRETS["ann"]})
         assert "error" not in said, said
         self.docker.images.remove(uri, force=True)
-        self._images.append(uri)
         self.asked.clear()
         return uri
 
