@@ -132,7 +132,8 @@ function filled(text, item, node, value, parent, indent) {
   const at = mark ? mark.offset + 1 : node?.range?.[0] ?? item.key?.range?.[1];
   const colon = isPair(item) && !mark ? ":" : "";
   const body = written(value, isDeep(value) ? indent + 2 : indent, parent.flow);
-  if (!isDeep(value) || parent.flow) return { from: at, to: at, insert: `${colon} ${body}` };
+  const hasRoom = !body.includes("\n") || /^[ \t]*$/.test(text.slice(at, lineEnd(text, at)));
+  if (!isDeep(value) || parent.flow) return { from: at, to: at, insert: `${colon} ${hasRoom ? body : inFlow(value)}` };
   const end = lineEnd(text, at);
   return { from: end, to: end, insert: `${colon}\n${" ".repeat(indent + 2)}${body}` };
 }
