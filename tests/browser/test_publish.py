@@ -38,7 +38,8 @@ def site(github, address, site):
 
 def fill(page, text):
     page.goto("/submit")
-    page.get_by_label("YAML", exact=True).fill(text)
+    page.locator(".cm-content").click()
+    page.keyboard.insert_text(text)
 
 
 def test_three_clicks_lead_from_a_valid_yaml_to_an_open_pull_request(github, site, page):
@@ -68,7 +69,8 @@ def test_a_button_that_is_pressed_twice_opens_one_pull_request(github, site, pag
 
 def test_what_is_wrong_in_the_text_is_shown_at_its_line(site, page):
     page.goto("/publish/new?type=script")
-    page.get_by_label("YAML", exact=True).fill(NEW.replace("type: script", "type: skript"))
+    page.locator(".cm-content").press("Control+a")
+    page.keyboard.insert_text(NEW.replace("type: script", "type: skript"))
     expect(page.locator("#problems a").first).to_have_text("Line 1")
 
 

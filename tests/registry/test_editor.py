@@ -46,7 +46,7 @@ tasks:
       python train.py
       --model $$model$$
     - "echo: done"
-  - {role: ps, resource: {resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}}, command: [a, 'b']}
+  - {role: ps, command: [a, 'b'], resource: {resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}}}
 prerequisites:
   - name: tf_example
     type: dockerimage   # the image
@@ -55,9 +55,10 @@ prerequisites:
   - script/cnnbenchmarks@1.0.0
 # the end
 """
-TEXTS = ["plain", "5", "-0.5e3", "true", "null", "", " leading", "trailing ", "res: net #x", "a, b]",
-         "it's", '"', "- dash", "$$model$$", "训练", "two\nlines", "end\n", "a\n  b\n\nc", "{", "*a",
-         "&a", "!x", "%", "@", "012", "0x1f", "1_000", "~", "a: b\n# no comment\n", "tab\there", "?"]
+TEXTS = ["plain", "5", "-0.5e3", "true", "null", "", " leading", "trailing ", "res: net #x",
+         "a, b]", "it's", '"', "- dash", "$$model$$", "训练", "two\nlines", "end\n",
+         "a\n  b\n\nc", "{", "*a", "&a", "!x", "%", "@", "012", "0x1f", "1_000", "~",
+         "a: b\n# no comment\n", "tab\there", "?"]
 VALUES = [*TEXTS, 0, 7, -3, 12.5, True, False, None]
 
 
@@ -130,7 +131,8 @@ def test_many_random_changes_one_after_the_other_keep_every_comment(editor):
 
 def test_fields_and_items_are_added_and_taken_out_where_they_belong(editor):
     resource = ["tasks", 0, "resource", "resourcePerInstance"]
-    added = editor(["set", TEXT, [*resource, "shmMB"], 64], ["set", TEXT, ["virtualCluster"], "vc1"],
+    added = editor(["set", TEXT, [*resource, "shmMB"], 64],
+                   ["set", TEXT, ["virtualCluster"], "vc1"],
                    ["set", TEXT, ["tasks", 1, "resource", "instances"], 2],
                    ["append", TEXT, ["prerequisites"], "data/x@1.0.0"],
                    ["append", TEXT, ["tasks", 0, "command"], "echo: last"],
@@ -183,7 +185,8 @@ COMPLETIONS = [
      {"role"}),
     ("type: job\ntasks:\n- role: a\n  dockerimage: |\nprerequisites:\n"
      "- {name: img, type: dockerimage, uri: x}\n- data/d@1.0\n", {"img"}, {"d"}),
-    ("type: job\ntasks: []\nprerequisites:\n- type: |", {"data", "storage", "dockerimage"}, {"job"}),
+    ("type: job\ntasks: []\nprerequisites:\n- type: |", {"data", "storage", "dockerimage"},
+     {"job"}),
     ("type: job\ntasks: []\nprerequisites:\n  - name: d\n    type: dockerimage\n    |",
      {"uri", "version"}, {"name", "type"}),
     ("type: job\nparameters:\n  g: 1\ntasks:\n- role: a\n  resource:\n    resourcePerInstance:\n"

@@ -1,12 +1,12 @@
 // The submit page with its editor: form and text in step, problems as one types, drafts, import, sharing.
 
-import { undo } from "@codemirror/commands";
 import { createEditor } from "../editor/editor.js";
 import { read } from "../editor/document.js";
+import * as problems from "../editor/problems.js";
 import { call } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { ask, token } from "../lib/live.js";
-import { _, ngettext } from "../lib/texts.js";
+import { _ } from "../lib/texts.js";
 import { Draft, packed, unpacked } from "./drafts.js";
 import { Form, changed, kindsOf, valueAt } from "./form.js";
 import { choose } from "./market.js";
@@ -38,8 +38,6 @@ tasks:
 
 const form = document.getElementById("submit");
 const notes = document.getElementById("notes");
-const box = document.getElementById("problems");
-const mended = document.getElementById("mended");
 const state = document.getElementById("draft-state");
 const template = form.dataset.again ? `again:${form.dataset.again}` : form.dataset.reference.replace(/@[0-9a-f]+$/, "") || "blank";
 const draft = new Draft(form.dataset.user, template);
@@ -90,10 +88,9 @@ const fields = new Form({
   linked,
   kinds: kindsOf(original),
 });
+problems.follow(editor);
 
-function say(words) {
-  mended.replaceChildren(words, " ", h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => { undo(editor.view); mended.replaceChildren(); } }, _("Undo")));
-}
+const say = (words) => problems.say(editor, words);
 
 // What the job is made of, as types and names in the marketplace.
 function neighbours() {
@@ -134,28 +131,10 @@ async function asForm(address, { text, values, name }) {
   return response?.json();
 }
 
-function show(problems) {
-  const found = editor.show(problems, schemas);
-  fields.mark(problems);
-  const errors = found.filter((each) => each.severity === "error");
-  const advice = found.filter((each) => each.severity !== "error");
-  box.replaceChildren(...[errors.length > 0 && h("div", { class: "alert bad" },
-    h("h2", {}, ngettext("%(num)d problem to solve first", "%(num)d problems to solve first", errors.length)), listed(errors)),
-  advice.length > 0 && h("details", { class: "alert warn", open: advice.some((each) => each.fix) },
-    h("summary", {}, ngettext("%(num)d piece of advice", "%(num)d pieces of advice", advice.length)), listed(advice))].filter(Boolean));
+function show(found) {
+  problems.show(editor, found, schemas);
+  fields.mark(found);
 }
-
-const listed = (problems) => h("ul", { class: "problems" }, problems.map((problem) => h("li", { class: problem.severity },
-  problem.line && h("a", { href: `#Y${problem.line}`, "data-line": problem.line, "data-column": problem.column ?? 1 }, _("Line %(line)s", { line: problem.line })), problem.line && ": ",
-  problem.message.replaceAll("`", ""),
-  problem.fix && h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: () => { editor.change(problem.fix.text, { scroll: true }); say(_("Mended.")); } }, problem.fix.label))));
-
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("[data-line]");
-  if (!link) return;
-  event.preventDefault();
-  editor.goTo(Number(link.dataset.line), Number(link.dataset.column ?? 1));
-});
 
 /* --- drafts -------------------------------------------------------------------------------------- */
 
@@ -217,7 +196,7 @@ async function take(text, name) {
   say(_("Imported %(name)s.", { name }));
   if (!body.form) return;
   note("warn", h("p", {}, _("This job was %(form)s. Below it stands in the form that runs here: look through it, then press Submit.", { form: body.form }),
-    body.notes.length ? ` ${_("Not everything could be taken over:")}` : ""), body.notes.length > 0 && listed(body.notes.map((each) => ({ ...each, line: null }))));
+    body.notes.length ? ` ${_("Not everything could be taken over:")}` : ""), body.notes.length > 0 && problems.listed(editor, body.notes.map((each) => ({ ...each, line: null }))));
 }
 
 async function takeFile(file) {
@@ -335,7 +314,7 @@ form.addEventListener("submit", (event) => {
   }
   form.dataset.going = "yes";
   clearTimeout(keeping);
-  if (event.submitter?.value === "submit" && !box.querySelector(".alert.bad")) draft.drop();
+  if (event.submitter?.value === "submit" && !problems.isWrong()) draft.drop();
   else if (editor.text !== started) draft.write(editor.text);
 });
 
