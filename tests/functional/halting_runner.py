@@ -7,6 +7,7 @@ in its stead, and goes on when FOLDER/go is there.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import time
@@ -16,8 +17,9 @@ from typing import Any, Callable
 from runner.__main__ import main
 from runner.docker_driver import DockerDriver
 from runner.job_store import JobStore
+from runner.staging import Stager
 
-HALTING = (DockerDriver, JobStore)
+HALTING = (DockerDriver, JobStore, Stager)
 
 
 class Halts:
@@ -48,6 +50,6 @@ if __name__ == "__main__":
     halts = Halts(Path(sys.argv[1]))
     for kind in HALTING:
         for name, method in list(vars(kind).items()):
-            if callable(method) and not name.startswith("_"):
+            if inspect.isfunction(method) and not name.startswith("_"):
                 setattr(kind, name, halts.around(f"{kind.__name__}.{name}", method))
     sys.exit(main([]))

@@ -12,14 +12,17 @@ BEGIN = ("echo ran >> $PAI_OUTPUT_DIR/starts",
 WRITE = ("i=0; until test -e out/open; do seq $((i + 1)) $((i += 100)); sleep 0.01; done",
          "echo $i > $PAI_OUTPUT_DIR/count")
 WAIT = ("until test -e out/open; do sleep 0.01; done",)
+PAIR = "half started"  # a job of two tasks
 # The step of a job's life, and what the runner is about to do, or has just done, when it halts.
 PLACES = {
     "to be prepared": "DockerDriver.image before",
     "prepared": "JobStore.pin after",
+    "staged": "Stager.mount after",
     "to be created": "DockerDriver.create before",
     "created": "DockerDriver.create after",
     "to be started": "DockerDriver.start before",
     "started": "DockerDriver.start after",
+    PAIR: "DockerDriver.start after",
     "decided": "JobStore.decide after",
     "to be removed": "DockerDriver.remove before",
     "removed": "DockerDriver.remove after",
@@ -66,7 +69,8 @@ class Stage:
         self.halt("to be stopped", "DockerDriver.stop before",
                   lambda: self.runner.post(f"/jobs/{job_id}/stop"))
         for step, place in PLACES.items():
-            self.halt(step, place, lambda: self.submit(step))
+            instances = 2 if step == PAIR else 1
+            self.halt(step, place, lambda: self.submit(step, instances=instances))
 
     def go(self):
         (self.folder / "go").touch()
@@ -79,7 +83,9 @@ class Stage:
             expected = "STOPPED" if step == "to be stopped" else "SUCCEEDED"
             assert job["state"] in {expected, "FAILED" if step in killed else expected}, (step, job)
             for attempt in job["attempts"]:
-                self.check_attempt(step, job, attempt, job["state"] == "SUCCEEDED")
+                for task in attempt["tasks"]:
+                    is_last = job["state"] == "SUCCEEDED" and attempt is job["attempts"][-1]
+                    self.check_task(step, job["id"], attempt["number"], task["index"], is_last)
             assert sorted(path.name for path in (self.runner.home / "jobs" / job["id"]).glob(
                 "*/*/*") if path.name not in ("commands", "log", "metrics", "output")) == []
         assert self.runner.containers() == []
@@ -90,17 +96,17 @@ class Stage:
         assert machine["free"]["cpus"] == machine["cpus"]
         return ended
 
-    def check_attempt(self, step, job, attempt, has_succeeded):
-        folder = self.runner.home / "jobs" / job["id"] / str(attempt["number"]) / "main-0"
+    def check_task(self, step, job_id, attempt, index, is_whole):
+        where = (step, attempt, index)
+        folder = self.runner.home / f"jobs/{job_id}/{attempt}/main-{index}"
         starts = folder / "output/starts"
-        is_whole = has_succeeded and attempt is job["attempts"][-1]
         assert (starts.read_text() if starts.exists() else "") in (
-            {"ran\n"} if is_whole else {"ran\n", ""}), (step, attempt)
+            {"ran\n"} if is_whole else {"ran\n", ""}), where
         for stream in ("stdout", "stderr"):
-            log = self.runner.log(job["id"], attempt=attempt["number"], stream=stream)
+            log = self.runner.log(job_id, index=index, attempt=attempt, stream=stream)
             text = self.whole(folder, step, stream, log)
             assert log == text if is_whole or step == "to be stopped" else text.startswith(log), (
-                step, attempt)
+                where)
 
     def whole(self, folder, step, stream, log):
         """What the task wrote, or would have; as far as `log` goes, where it had no end."""

@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from tests.functional.halting_stage import Stage
+from tests.functional.halting_stage import PAIR, Stage
 from tests.functional.private_engine import private_engine
 from tests.functional.runner_process import RunnerProcess, wait_for
 
@@ -96,7 +96,7 @@ def test_the_shims_are_killed(stage):
     stage.set_up()
     stage.engine.kill_shims()
     stage.go()
-    ended = stage.check(killed={"runs", "writes", "started"})
+    ended = stage.check(killed={"runs", "writes", "started", PAIR})
     for step in ("runs", "writes"):
         assert "(SIGKILL: by itself or from outside" in ended[step]["reason"]
 
