@@ -73,8 +73,9 @@ def test_only_pictures_that_cannot_run_anything_are_shown_as_pictures(web, ann):
         left(web, name, b"\0" if kind == "binary" else b"<svg onload='x'/>")
         assert ann.get(f"/api/v3/jobs/{JOB}/preview/1/main/0/{name}").json["kind"] == kind
         page = ann.get(f"/jobs/{JOB}/files/1/main/0/{name}").text
-        assert ("<img src=" in page) == (kind == "image")
-        answer = ann.get(f"/api/v3/jobs/{JOB}/artifacts/1/main/0/{name}")
+        url = f"/api/v3/jobs/{JOB}/artifacts/1/main/0/{name}"
+        assert (f'src="{url}"' in page) == (kind == "image")
+        answer = ann.get(url)
         is_shown = answer.headers["Content-Disposition"].startswith("inline")
         assert is_shown == (kind == "image")
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
