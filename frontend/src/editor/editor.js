@@ -53,7 +53,7 @@ export function createEditor(area, { schemas, onChange, onSubmit }) {
       yaml(), syntaxHighlighting(colours), autocompletion({ override: [source], icons: false }), markedLines,
       EditorState.phrases.of(phrases()),
       EditorView.cspNonce.of(box.dataset.nonce),
-      EditorView.contentAttributes.of({ "aria-labelledby": label.id, "aria-describedby": "leave problems", autocapitalize: "none", spellcheck: "false" }),
+      EditorView.contentAttributes.of({ "aria-labelledby": label.id, "aria-describedby": "leave problems", tabindex: "0", autocapitalize: "none", spellcheck: "false" }),
       EditorView.domEventHandlers({ beforeinput: replaceAtOnce }),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;
@@ -66,7 +66,6 @@ export function createEditor(area, { schemas, onChange, onSubmit }) {
         ...closeBracketsKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...defaultKeymap]),
     ] }),
   });
-  view.scrollDOM.tabIndex = -1;
   const hadFocus = document.activeElement === area;
   const kept = Object.assign(document.createElement("input"), { type: "hidden", name: area.name, id: area.id, value: area.value });
   area.replaceWith(kept);
