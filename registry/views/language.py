@@ -15,6 +15,7 @@ from flask import Flask, g, request
 from markupsafe import Markup
 
 from registry.config import PACKAGE
+from registry.views.errors import is_api
 
 # Pages are written in English; every other language has one file, translations/<name>.po.
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -33,7 +34,9 @@ def register(app: Flask) -> None:
 
 
 def language() -> str:
-    """The language of this response: `en` or `zh`."""
+    """The language of this response: `en` or `zh`; programs are answered in English."""
+    if is_api():
+        return "en"
     if "language" not in g:
         chosen = request.cookies.get(COOKIE)
         g.language = chosen if chosen in LANGUAGES else _wanted()

@@ -8,15 +8,17 @@ from typing import Any, Mapping
 from registry import source_words
 from registry.source_words import EMPTY, GONE, REPLACED, SHORT
 from registry.sources import GITHUB, Source
-from registry.views.text import ago, iso
+from registry.views.language import gettext as _
+from registry.views.text import iso, span
+from registry.wording import N_
 
 STAGES: Mapping[str, str] = {
-    "history": "Fetching the history", "files": "Fetching files",
-    "record": "Writing the catalogue"}
+    "history": N_("Fetching the history"), "files": N_("Fetching files"),
+    "record": N_("Writing the catalogue")}
 _SETTLED = "ok"
-_UNSEEN = {_SETTLED: "upstream not seen yet", "empty": "nothing upstream",
-           "gone": "nothing upstream", "replaced": "nothing upstream",
-           "forbidden": "upstream cannot be read", "blocked": "upstream cannot be read"}
+_NOTHING, _UNREADABLE = N_("nothing upstream"), N_("upstream cannot be read")
+_UNSEEN = {_SETTLED: N_("upstream not seen yet"), "empty": _NOTHING, "gone": _NOTHING,
+           "replaced": _NOTHING, "forbidden": _UNREADABLE, "blocked": _UNREADABLE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,20 +48,21 @@ def is_behind(source: Source) -> bool:
 
 def freshness(source: Source, now: datetime | None = None) -> str:
     """`indexed abc1234 · upstream def5678 · 2 minutes behind`; `now` None: this moment."""
-    shown = f"indexed {source.head[:SHORT]}" if source.head else "not indexed yet"
+    shown = _("indexed %(commit)s", commit=source.head[:SHORT]) if source.head else \
+        _("not indexed yet")
     if not is_on_github(source):
         return shown
     if source.upstream_state != _SETTLED or not source.upstream_head:
-        return f"{shown} · {_UNSEEN[source.upstream_state]}"
-    told = f"{shown} · upstream {source.upstream_head[:SHORT]}"
-    return f"{told} · {_behind(source, now)}" if is_behind(source) else f"{told} · up to date"
+        return f"{shown} · {_(_UNSEEN[source.upstream_state])}"
+    upstream = _("upstream %(commit)s", commit=source.upstream_head[:SHORT])
+    return " · ".join((shown, upstream, _behind(source, now) if is_behind(source)
+                       else _("up to date")))
 
 
 def _behind(source: Source, now: datetime | None) -> str:
     since = source.upstream_at or source.checked_at
-    length = ago(since, now) if since else "just now"
-    return f"{length.removesuffix(' ago')} behind" if length != "just now" else \
-        "less than a minute behind"
+    length = span(since, now) if since else ""
+    return _("%(span)s behind", span=length) if length else _("less than a minute behind")
 
 
 def progress_of(source: Source) -> dict[str, Any] | None:
@@ -67,7 +70,7 @@ def progress_of(source: Source) -> dict[str, Any] | None:
     told = source.progress
     if told is None:
         return None
-    return {"stage": told["stage"], "title": STAGES.get(told["stage"], "Syncing"),
+    return {"stage": told["stage"], "title": _(STAGES.get(told["stage"], N_("Syncing"))),
             "done": told["done"], "total": told["total"]}
 
 
@@ -90,32 +93,34 @@ def verdict(source: Source) -> State:
         if state.code != "moved":
             return state
     if source.progress is not None or (source.synced_at is None and is_busy(source)):
-        return State(code="syncing", tone="busy", title="Syncing", text="A sync runs now.")
+        return State(code="syncing", tone="busy", title=_("Syncing"), text=_("A sync runs now."))
     if is_behind(source):
-        return State(code="behind", tone="warn", title="Behind", text=freshness(source))
+        return State(code="behind", tone="warn", title=_("Behind"), text=freshness(source))
     if source.head is None:
-        return State(code="new", tone="busy", title="Not synced yet",
-                     text="Its first sync has not ended yet.")
-    return State(code="ok", tone="good", title="Up to date", text=freshness(source))
+        return State(code="new", tone="busy", title=_("Not synced yet"),
+                     text=_("Its first sync has not ended yet."))
+    return State(code="ok", tone="good", title=_("Up to date"), text=freshness(source))
 
 
 def note_of(source: Source) -> State | None:
     """What the reader of one of its components must know; None: nothing."""
     if source.upstream_state in _WITHDRAWN:
-        return State(code=source.upstream_state, tone="warn", title="Withdrawn upstream",
-                     text=_WITHDRAWN[source.upstream_state].format(name=source.location))
+        return State(code=source.upstream_state, tone="warn", title=_("Withdrawn upstream"),
+                     text=_(_WITHDRAWN[source.upstream_state]).format(name=source.location))
     if is_on_github(source) and is_behind(source):
-        return State(code="behind", tone="", title="Behind its repository",
+        return State(code="behind", tone="", title=_("Behind its repository"),
                      text=freshness(source))
     return None
 
 
 _WITHDRAWN = {
-    "gone": "The repository `{name}` is not on GitHub any more. What was indexed keeps serving.",
-    "replaced": "The repository is gone, and `{name}` is another one now. What was indexed keeps "
-                "serving; of the new one nothing is read.",
-    "forbidden": "The repository `{name}` cannot be read at present, so newer versions are not "
-                 "seen here.",
+    "gone": N_(
+        "The repository `{name}` is not on GitHub any more. What was indexed keeps serving."),
+    "replaced": N_(
+        "The repository is gone, and `{name}` is another one now. What was indexed keeps serving; "
+        "of the new one nothing is read."),
+    "forbidden": N_(
+        "The repository `{name}` cannot be read at present, so newer versions are not seen here."),
 }
 
 
@@ -126,32 +131,32 @@ def _upstream(source: Source) -> State | None:
     if source.upstream_state not in source_words.TITLES:
         return None
     return State(code=source.upstream_state, tone="bad" if source.upstream_state != EMPTY
-                 else "warn", title=source_words.TITLES[source.upstream_state],
+                 else "warn", title=_(source_words.TITLES[source.upstream_state]),
                  text=source_words.what_happened(source.upstream_state, source.location,
-                                                 source.branch))
+                                                 source.branch, say=_))
 
 
 def _held(source: Source) -> State | None:
     if source.held_head is None:
         return None
     if source.confirmed_head == source.held_head:
-        return State(code="confirmed", tone="busy", title="Taking the new head",
-                     text="Its owner agreed; the next sync shows it.")
+        return State(code="confirmed", tone="busy", title=_("Taking the new head"),
+                     text=_("Its owner agreed; the next sync shows it."))
     newest = source.held_head if source.held_head == source.upstream_head else None
     if source.confirmed_head and source.confirmed_head == source.head:
-        return State(code="kept", tone="", title="Kept as it is", text=source_words.kept(
-            source.held_count, shown=source.head, newest=newest))
-    return State(code="held", tone="warn", title="Held back", text=source_words.held(
-        source.held_count, shown=source.head, newest=newest))
+        return State(code="kept", tone="", title=_("Kept as it is"), text=source_words.kept(
+            source.held_count, shown=source.head, newest=newest, say=_))
+    return State(code="held", tone="warn", title=_("Held back"), text=source_words.held(
+        source.held_count, shown=source.head, newest=newest, say=_))
 
 
 def _failed(source: Source) -> State | None:
     is_told = source.upstream_state != _SETTLED or (source.held_head and not source.failures)
     if source.sync_error is None or is_told:
         return None
-    again = "" if source.next_sync_at is None else \
-        f" It is tried again at {iso(source.next_sync_at.replace(microsecond=0))}."
-    return State(code="failed", tone="bad", title="The last sync failed",
+    again = "" if source.next_sync_at is None else " " + _(
+        "It is tried again at %(time)s.", time=iso(source.next_sync_at.replace(microsecond=0)))
+    return State(code="failed", tone="bad", title=_("The last sync failed"),
                  text=f"{source.sync_error}{again}")
 
 
@@ -159,6 +164,7 @@ def _moved(source: Source) -> State | None:
     if not is_on_github(source) or source.upstream_state in _LOST or "/" not in source.name \
             or source.name.rpartition("-")[0] == source.location or source.name == source.location:
         return None
-    return State(code="moved", tone="", title="Renamed on GitHub", text=(
-        f"The repository is called `{source.location}` there now. The source keeps its name, so "
-        f"references such as `{source.name}:job/name` keep their meaning."))
+    return State(code="moved", tone="", title=_("Renamed on GitHub"), text=_(
+        "The repository is called `%(location)s` there now. The source keeps its name, so "
+        "references such as `%(name)s:job/name` keep their meaning.",
+        location=source.location, name=source.name))

@@ -1,6 +1,7 @@
 """The pages of sources: the list, adding one, and one source with its state and its files."""
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, Callable, Mapping
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
@@ -12,6 +13,7 @@ from registry.errors import RegistryError
 from registry.sources import Source
 from registry.versions import FileProblem
 from registry.views import auth
+from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,
@@ -60,7 +62,7 @@ def add() -> ResponseReturnValue:
         if error.status in (401, 403) and "folder" in form:
             raise
         return _list(wrong=error.message, given=form), error.status
-    flash(f"{source.name} is added. Its first sync begins now.")
+    flash(_("%(name)s is added. Its first sync begins now.", name=source.name))
     return redirect(page_url(source.name), 303)
 
 
@@ -72,14 +74,15 @@ def show(name: str) -> ResponseReturnValue:
 @blueprint.post("/<path:name>/sync")
 def sync(name: str) -> ResponseReturnValue:
     services().sources.request_sync(visible_source(auth.required_user(), name).name)
-    flash(f"{name} is indexed now.")
+    flash(_("%(name)s is indexed now.", name=name))
     return redirect(page_url(name), 303)
 
 
 @blueprint.post("/<path:name>/remove")
 def remove(name: str) -> ResponseReturnValue:
     services().sources.remove(removable_source(auth.required_user(), name).name)
-    flash(f"{name} and its components are out of the catalog. The repository is as it was.")
+    flash(_("%(name)s and its components are out of the catalog. The repository is as it was.",
+            name=name))
     return redirect(url_for("sources.index"), 303)
 
 
@@ -123,7 +126,7 @@ def _done(source: Source, act: Callable[[], Any], text: str) -> ResponseReturnVa
         act()
     except RegistryError as error:
         return _page(source, wrong=error.message), error.status
-    flash(text.format(name=source.name))
+    flash(_(text).format(name=source.name))
     return redirect(page_url(source.name), 303)
 
 
@@ -151,11 +154,17 @@ def _page(source: Source, *, wrong: str = "") -> str:
     return render_template(
         "sources/show.html", source=source, wrong=wrong, words=source_words,
         verdict=verdict(source), states=states_of(source), freshness=freshness(source),
-        progress=progress_of(source),
+        progress=progress_of(source), is_due=_is_due(source),
         is_busy=is_busy(source), is_on_github=is_on_github(source),
         broken=[_shown(source, file) for file in broken[:MAX_FILES]], broken_count=len(broken),
         warned=[_shown(source, file) for file in warned[:MAX_FILES]], warned_count=len(warned),
         **_people(user, source))
+
+
+def _is_due(source: Source) -> bool:
+    """Whether the next sync is so near that its time would mislead."""
+    soon = datetime.now(UTC).replace(tzinfo=None) + timedelta(minutes=1)
+    return source.next_sync_at is not None and source.next_sync_at < soon
 
 
 def _people(user: User, source: Source) -> dict[str, Any]:

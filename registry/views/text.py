@@ -69,13 +69,23 @@ def iso(value: datetime | str | None) -> str | None:
 
 def ago(value: datetime | str, now: datetime | None = None) -> str:
     """How long before `now` (None: this moment), roughly: `3 hours ago`."""
+    return _span(value, now, add_direction=True) or _("just now")
+
+
+def span(value: datetime | str, now: datetime | None = None) -> str:
+    """The time between both, roughly: `3 hours`; empty below a minute."""
+    return _span(value, now, add_direction=False)
+
+
+def _span(value: datetime | str, now: datetime | None, *, add_direction: bool) -> str:
     seconds = ((now or datetime.now(timezone.utc)) - moment(value)).total_seconds()
     for length in SPANS_S:
         count = int(abs(seconds) // length)
         if count:
-            span = timedelta(seconds=count * length if seconds < 0 else -count * length)
-            return format_timedelta(span, threshold=1, add_direction=True, locale=locale())
-    return _("just now")
+            delta = timedelta(seconds=count * length if seconds < 0 else -count * length)
+            return format_timedelta(delta, threshold=1, add_direction=add_direction,
+                                    locale=locale())
+    return ""
 
 
 def duration(start: str | None, end: str | None) -> str:

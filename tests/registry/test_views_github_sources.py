@@ -233,7 +233,7 @@ def test_of_a_repository_that_is_gone_what_is_served_and_what_was_wrong_stay_to_
         added.services.sources.request_sync("octo/parts")
         added.sync()
     page = text_of(added.browser("ann").get("/sources/octo/parts"))
-    assert "0 , and 1 withdrawn upstream that keeps serving" in page
+    assert "0 1 withdrawn upstream that keeps serving" in page
     assert "1 invalid file As they were last seen." in page and "job/broken.yaml" in page
     program = added.program("ann")
     status = program.get("/sources/octo/parts/status").json
