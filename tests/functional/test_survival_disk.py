@@ -67,8 +67,7 @@ def test_a_full_disk_below_the_database_holds_up_the_ends_of_jobs_and_refuses_ne
     (tmp_path / "jobs").mkdir()  # the logs lie on another disk
     (tmp_path / "runner/jobs").symlink_to(tmp_path / "jobs")
     job_id = runner.submit(spec(*OPEN, "echo end", "exit 3", **KEPT, **SMALL))
-    runner.wait(job_id, "RUNNING")
-    wait_for(lambda: runner.job(job_id)["stage"] == "run", "it runs", 60)
+    wait_for(lambda: runner.job(job_id)["reason"] == "The container is running.", "it runs", 60)
     disk.fill()
     (tmp_path / "storage/ann/kept/open").touch()
     wait_for(lambda: disk.fill() or has_said(runner, "The disk of the runner is full"),
