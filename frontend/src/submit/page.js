@@ -15,6 +15,7 @@ import * as preview from "./preview.js";
 const CHECK_AFTER_MS = 250;
 const SAVE_AFTER_MS = 400;
 const MAX_FILE = 256_000;
+const LONG = 10_000;
 const SMALL_JOB = `type: job
 name: my_job
 version: 1.0.0
@@ -74,9 +75,18 @@ const started = filledIn();
 
 const editor = createEditor(form.elements.yaml, {
   schemas: () => schemas,
-  onChange: (text) => { fields.update(text); checkSoon(); keepSoon(); },
+  onChange: (text) => { follow(text); checkSoon(); keepSoon(); },
   onSubmit: () => form.requestSubmit(document.getElementById("run")),
 });
+
+// While one types in a long text, the form follows when there is a pause.
+let following;
+
+function follow(text) {
+  clearTimeout(following);
+  if (text.length > LONG && editor.view.hasFocus) following = setTimeout(() => fields.update(editor.text), CHECK_AFTER_MS);
+  else fields.update(text);
+}
 
 const fields = new Form({
   text: () => editor.text,
