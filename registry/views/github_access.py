@@ -10,11 +10,13 @@ from registry.github_accounts import GitHubAccount
 from registry.github_errors import SENTENCES, Code
 from registry.github_records import CLASSIC, FINE_GRAINED, OTHER
 from registry.views.auth import is_refused, limiter
+from registry.views.language import gettext as _
 from registry.views.services import services
+from registry.wording import N_
 
 ENDS_SOON = timedelta(days=7)
 ATTEMPTS = "10 per minute; 100 per day"
-KINDS = {CLASSIC: "classic", FINE_GRAINED: "fine-grained", OTHER: "of an app"}
+KINDS = {CLASSIC: N_("classic"), FINE_GRAINED: N_("fine-grained"), OTHER: N_("of an app")}
 
 # GitHub is asked at each attempt, so nobody may try out tokens here.
 limit = limiter.shared_limit(ATTEMPTS, "tokens of GitHub", methods=["POST", "PUT"],
@@ -26,7 +28,7 @@ def section(user: User) -> dict[str, Any]:
     account, url, now = services().github.of(user.id), services().github.url, _now()
     return {
         "account": account, "url": url, "host": urlsplit(url).netloc, "links": links(url),
-        "kind": KINDS[account.kind] if account else None,
+        "kind": _(KINDS[account.kind]) if account else None,
         "problem": problem_text(account), "limitations": limitations(account),
         "ends": ends_text(account), "sso": sso_text(account),
         "ends_soon": account is not None and account.problem is None
@@ -78,20 +80,24 @@ def ends_text(account: GitHubAccount | None) -> str | None:
     at = account.expires_at
     if account.problem is Code.TOKEN_DEAD:
         is_over = at is not None and at <= _now()
-        return f"over since {at:%Y-%m-%d %H:%M} UTC" if at and is_over else \
-            "now: GitHub does not accept it any more"
-    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never, unless it is revoked"
+        return _("over since %(time)s UTC", time=f"{at:%Y-%m-%d %H:%M}") if at and is_over else \
+            _("now: GitHub does not accept it any more")
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else _("never, unless it is revoked")
 
 
 def sso_text(account: GitHubAccount | None) -> str | None:
     """What to do where an organization asks for single sign-on; None: none does."""
     if account is None or account.problem or not account.asks_sso:
         return None
-    where = "with the link that GitHub gave, which is good for an hour" if account.sso_url else \
-        f"on {services().github.url}/settings/tokens, under Configure SSO"
-    return ("An organization asks for single sign-on before this token may see anything of its. "
-            f"Authorize the token for it {where}; then what is its is seen here within ten "
-            "minutes, and what waits for it goes on when you press Try again.")
+    if account.sso_url:
+        return _("An organization asks for single sign-on before this token may see anything of "
+                 "its. Authorize the token for it with the link that GitHub gave, which is good "
+                 "for an hour; then what is its is seen here within ten minutes, and what waits "
+                 "for it goes on when you press Try again.")
+    return _("An organization asks for single sign-on before this token may see anything of its. "
+             "Authorize the token for it on %(url)s, under Configure SSO; then what is its is "
+             "seen here within ten minutes, and what waits for it goes on when you press Try "
+             "again.", url=f"{services().github.url}/settings/tokens")
 
 
 def limitations(account: GitHubAccount | None) -> list[str]:
@@ -99,19 +105,19 @@ def limitations(account: GitHubAccount | None) -> list[str]:
     if account is None:
         return []
     if account.kind == FINE_GRAINED:
-        return ["Only the repositories that you chose for the token are there for it.",
-                "Pull requests to repositories of others are finished on GitHub: the branch is "
-                "made from here, and you press one button there."]
+        return [_("Only the repositories that you chose for the token are there for it."),
+                _("Pull requests to repositories of others are finished on GitHub: the branch is "
+                  "made from here, and you press one button there.")]
     scopes = set(account.scopes or ())
     if account.kind == CLASSIC and "repo" in scopes:
         return []
-    hidden = ["Private repositories stay hidden: for them it needs the scope `repo`."]
+    hidden = [_("Private repositories stay hidden: for them it needs the scope `repo`.")]
     if account.kind == CLASSIC and "public_repo" not in scopes:
-        return [*hidden, "Nothing can be published: for public repositories it needs the scope "
-                         "`public_repo`."]
+        return [*hidden, _("Nothing can be published: for public repositories it needs the scope "
+                           "`public_repo`.")]
     return hidden if account.kind == CLASSIC else [
-        "This is a token of an app, which ends within hours and may do what its app may. A "
-        "personal access token lasts."]
+        _("This is a token of an app, which ends within hours and may do what its app may. A "
+          "personal access token lasts.")]
 
 
 def _now() -> datetime:

@@ -11,6 +11,7 @@ from registry.config import Secret
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.github_errors import GitHubError
 from registry.views import auth, github_access
+from registry.views.language import gettext as _
 from registry.views.publications import looked_again
 from registry.views.services import services
 
@@ -28,15 +29,17 @@ def change_password() -> ResponseReturnValue:
     user, form = auth.required_user(), request.form
     accounts = services().accounts
     if not accounts.verify_password(user.name, form.get("old_password", "")):
-        return _page(wrong={"old_password": "This is not your password now. Type it again."}), 400
+        return _page(wrong={"old_password": _(
+            "This is not your password now. Type it again.")}), 400
     if form.get("new_password", "") != form.get("again", ""):
-        return _page(wrong={"again": "The two new passwords differ. Type them again."}), 400
+        return _page(wrong={"again": _(
+            "The two new passwords differ. Type them again.")}), 400
     try:
         user = accounts.set_password(user, form.get("new_password", ""))
     except InvalidInputError as error:
         return _page(wrong={"new_password": error.message}), 400
     auth.start_session(user)
-    flash("Your password is changed. Every other browser that was logged in is logged out.")
+    flash(_("Your password is changed. Every other browser that was logged in is logged out."))
     return redirect(url_for("settings.index"), 303)
 
 
@@ -50,7 +53,7 @@ def create_token() -> ResponseReturnValue:
 @blueprint.post("/tokens/<int(max=2147483647):id_>/revoke")
 def revoke_token(id_: int) -> ResponseReturnValue:
     services().accounts.revoke_token_numbered(auth.required_user(), id_)
-    flash("The token is revoked. Programs that use it are locked out from now on.")
+    flash(_("The token is revoked. Programs that use it are locked out from now on."))
     return redirect(url_for("settings.index"), 303)
 
 
@@ -62,15 +65,15 @@ def connect_github() -> ResponseReturnValue:
         account = services().github.connect(user.id, Secret(token))
     except (InvalidInputError, GitHubError) as error:
         return _page(wrong={"github": error.message}), error.status
-    flash(f"GitHub is connected as {account.login}.")
+    flash(_("GitHub is connected as %(login)s.", login=account.login))
     return redirect(_back(user), 303)
 
 
 @blueprint.post("/github/disconnect")
 def disconnect_github() -> ResponseReturnValue:
     services().github.disconnect(auth.required_user().id)
-    flash("GitHub is disconnected, and the token is deleted here. Revoke it on GitHub, too, if "
-          "nothing else uses it.")
+    flash(_("GitHub is disconnected, and the token is deleted here. Revoke it on GitHub, too, if "
+            "nothing else uses it."))
     return redirect(url_for("settings.index", _anchor="github"), 303)
 
 
@@ -84,7 +87,8 @@ def add_registry() -> ResponseReturnValue:
     except InvalidInputError as error:
         wrong = {f"registry-{error.problems[0].path}": error.message}
         return _page(wrong=wrong, login=given), 400
-    flash(f"Your jobs log in to {login.server} as {login.username} from now on.")
+    flash(_("Your jobs log in to %(server)s as %(name)s from now on.", server=login.server,
+            name=login.username))
     return redirect(url_for("settings.index", _anchor="registries"), 303)
 
 
@@ -92,8 +96,8 @@ def add_registry() -> ResponseReturnValue:
 def remove_registry() -> ResponseReturnValue:
     server = request.form.get("server", "")
     services().image_logins.forget(auth.required_user().id, server)
-    flash(f"The login to {server} is deleted. Jobs that are waiting keep it until their images "
-          "are here.")
+    flash(_("The login to %(server)s is deleted. Jobs that are waiting keep it until their images "
+            "are here.", server=server))
     return redirect(url_for("settings.index", _anchor="registries"), 303)
 
 
