@@ -52,8 +52,9 @@ class Reference:
         """Raises InvalidInputError for what is no reference."""
         parts = REFERENCE.fullmatch(text)
         if parts is None:
+            what = f"`{text[:200]}` is no reference." if text.strip() else "No component is named."
             raise InvalidInputError(
-                f"`{text[:200]}` is no reference. Write `type/name`, `type/name@1.0.0`, "
+                f"{what} Write `type/name`, `type/name@1.0.0`, "
                 "`type/name@^1.0` or `type/name@<commit>`.")
         return cls(source=parts["source"] or "", type=parts["type"] or "", name=parts["name"],
                    selector=parts["version"] or LATEST)

@@ -278,7 +278,13 @@ class _Visit:
             [f"--git-dir={self._mirror}", *self._remote.options, "fetch", "--progress",
              "--no-tags", "--no-write-fetch-head", *options, "--", self._remote.url,
              *arguments[len(options):]],
-            self._watch, text=f"Fetching {mask(self._remote.uri)}", keep_fd=self._lock)
+            self._watch, text=f"Fetching {self._shown}", keep_fd=self._lock)
+
+    @property
+    def _shown(self) -> str:
+        """The repository as its users know it: where the server keeps its own is its own affair."""
+        uri = self._remote.uri
+        return "a repository of this server" if uri.startswith("file:") else mask(uri)
 
     def _run(self, arguments: list[str]) -> str:
         try:

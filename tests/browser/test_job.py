@@ -81,6 +81,14 @@ def test_following_ends_where_the_reader_scrolls_up(site, job_page):
     expect(job_page.get_by_label("Follow")).to_be_checked()
 
 
+def test_each_line_of_a_log_stands_below_the_one_before(site, job_page):
+    site.runner.write(JOB, "one\ntwo\n")
+    lines = job_page.locator("#log-text .row-line")
+    lines.nth(1).wait_for()
+    first, second = (lines.nth(number).bounding_box() for number in range(2))
+    assert first["x"] == second["x"] and second["y"] >= first["y"] + first["height"] - 1
+
+
 def test_a_long_log_is_searched_and_every_line_has_an_address(site, job_page):
     site.runner.write(JOB, "".join(f"step {number} loss 0.{number}\n" for number in range(5000)))
     field = job_page.get_by_label("Search in the log")

@@ -43,12 +43,14 @@ function panels(samples) {
   return found;
 }
 
-function summary({ title, format, series }) {
+function summary({ title, format, series }, isOver) {
   const values = Object.entries(series).map(([name, all]) => {
     const known = all.filter((each) => each != null);
     const last = known.at(-1);
     if (last == null) return null;
-    const text = _("now %(now)s, at most %(most)s", { now: format(last), most: format(known.reduce((a, b) => Math.max(a, b))) });
+    const most = format(known.reduce((a, b) => Math.max(a, b)));
+    const text = isOver ? _("at most %(most)s", { most })
+      : _("now %(now)s, at most %(most)s", { now: format(last), most });
     return Object.keys(series).length > 1 ? `${name} ${text}` : text;
   });
   return `${title}: ${values.filter(Boolean).join("; ") || "–"}`;
@@ -110,7 +112,7 @@ export async function draw(section, isOver) {
       }));
       plots = found.map((each, at) => plot(place.children[at].lastChild, each, times));
     } else plots.forEach((each, at) => each.setData([times, ...Object.values(found[at].series)]));
-    found.forEach((each, at) => { place.children[at].firstChild.textContent = summary(each); });
+    found.forEach((each, at) => { place.children[at].firstChild.textContent = summary(each, isOver()); });
     rows.replaceChildren(table(samples, found));
   }
   addEventListener("resize", () => {
