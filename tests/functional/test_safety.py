@@ -156,7 +156,7 @@ def test_a_container_has_no_privileges_beyond_dockers_own(product, users):
 
 
 @pytest.mark.parametrize("path", [
-    "/", "/static/site.css", "/static/none", "/none", "/login", "/api/v3/none", "/api/v3/health",
+    "/", "/static/icon.svg", "/static/none", "/none", "/login", "/api/v3/none", "/api/v3/health",
     "/api/v3/jobs"])
 def test_every_answer_has_the_headers_that_keep_a_browser_safe(product, path):
     answer = requests.get(f"{product.url}{path}", timeout=60)

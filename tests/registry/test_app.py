@@ -17,7 +17,7 @@ def test_every_page_opens_and_has_one_heading(web, path):
     assert len(re.findall("<h1", answer.text)) == 1 and "<main" in answer.text
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/nothing", "/static/site.css", "/api/v3/health"])
+@pytest.mark.parametrize("path", [*PAGES, "/nothing", "/static/icon.svg", "/api/v3/health"])
 def test_every_answer_carries_what_keeps_a_browser_safe(web, path):
     headers = web.browser("ann").get(path).headers
     policy = headers["Content-Security-Policy"]

@@ -43,7 +43,7 @@ def test_a_relative_home_is_made_absolute():
 
 
 def test_pages_and_the_bundled_marketplace_are_found():
-    assert (settings().templates_dir / "layout.html").is_file()
+    assert (settings().templates_dir / "base.html").is_file()
     assert (settings().marketplace_dir / "job").is_dir()
 
 
