@@ -13,8 +13,10 @@ from registry.preview import may_confirm
 from registry.publication import Publication, compare_url
 from registry.publication_problems import REBUILD, RETRY, Advice, advice_of, asks_agreement
 from registry.publications import Overview, is_working
+from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.text import iso
+from registry.wording import N_
 
 DONE, NOW, WAITS, STOPPED, TODO = "done", "now", "waits", "stopped", "todo"
 SOON_MS, LATER_MS = 1000, 10_000
@@ -25,13 +27,13 @@ _PLACES = {
     states.OPEN: 5, states.CLOSED: 5, states.SUPERSEDED: 5, states.MERGED: 6,
     states.PUBLISHED: 7, states.ALREADY_PUBLISHED: 4}
 _WORDS = {
-    states.DRAFT: "Draft", states.CHECKED: "Starting", states.FORKING: "Making a fork",
-    states.FORK_WAIT: "Waiting for the fork", states.COMMITTING: "Committing",
-    states.BRANCHING: "Making the branch", states.OPENING: "Opening the pull request",
-    states.OPEN: "In review", states.FINISH_ON_GITHUB: "Finish on GitHub",
-    states.MERGED: "Merged", states.PUBLISHED: "Published",
-    states.ALREADY_PUBLISHED: "Was there already", states.CLOSED: "Closed",
-    states.SUPERSEDED: "Superseded", states.WITHDRAWN: "Withdrawn"}
+    states.DRAFT: N_("Draft"), states.CHECKED: N_("Starting"), states.FORKING: N_("Making a fork"),
+    states.FORK_WAIT: N_("Waiting for the fork"), states.COMMITTING: N_("Committing"),
+    states.BRANCHING: N_("Making the branch"), states.OPENING: N_("Opening the pull request"),
+    states.OPEN: N_("In review"), states.FINISH_ON_GITHUB: N_("Finish on GitHub"),
+    states.MERGED: N_("Merged"), states.PUBLISHED: N_("Published"),
+    states.ALREADY_PUBLISHED: N_("Was there already"), states.CLOSED: N_("Closed"),
+    states.SUPERSEDED: N_("Superseded"), states.WITHDRAWN: N_("Withdrawn")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ def view_of(publication: Publication) -> View:
     advice = advice_of(publication.problem) if publication.problem else None
     is_here = state == states.PUBLISHED
     return View(
-        publication=publication, word=_WORDS[state], steps=steps_of(publication), advice=advice,
+        publication=publication, word=_(_WORDS[state]), steps=steps_of(publication), advice=advice,
         link=_link_of(publication), pull_url=str((publication.pull or {}).get("url") or ""),
         entry=services().drafts.found(publication) if is_here else None,
         compare_url=compare_url(publication, services().drafts.github_url)
@@ -89,7 +91,7 @@ def view_of(publication: Publication) -> View:
 
 def overview_of(row: Overview) -> dict[str, Any]:
     """What an admin sees of someone's publication, in the words that its author reads."""
-    return {"id": row.id, "user": row.user, "word": _WORDS[row.state],
+    return {"id": row.id, "user": row.user, "word": _(_WORDS[row.state]),
             "trouble": advice_of(row.problem).title if row.problem else "",
             "updated_at": row.updated_at}
 
@@ -98,13 +100,13 @@ def steps_of(publication: Publication) -> tuple[Step, ...]:
     """The whole way, with how far it was gone."""
     place = _PLACES.get(publication.state, _reached(publication))
     names = [
-        ("Repository", publication.repository),
-        ("No fork needed", "you may push") if publication.is_direct
-        else ("Fork", publication.fork or ""),
-        ("Commit", (publication.commit_sha or "")[:12] if place > 2 else ""),
-        ("Branch", publication.branch or "" if place > 3 else ""),
-        ("Pull request", f"#{publication.pull_number}" if publication.pull_number else ""),
-        ("Merge", ""), ("Found here", "")]
+        (_("Repository"), publication.repository),
+        (_("No fork needed"), _("you may push")) if publication.is_direct
+        else (_("Fork"), publication.fork or ""),
+        (_("Commit"), (publication.commit_sha or "")[:12] if place > 2 else ""),
+        (_("Branch"), publication.branch or "" if place > 3 else ""),
+        (_("Pull request"), f"#{publication.pull_number}" if publication.pull_number else ""),
+        (_("Merge"), ""), (_("Found here"), "")]
     return tuple(Step(name=name, detail=detail if at <= place else "",
                       state=_state_at(at, place, publication))
                  for at, (name, detail) in enumerate(names))

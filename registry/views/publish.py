@@ -15,6 +15,7 @@ from registry.preview import Wanted, may_confirm
 from registry.publication import MAX_BODY, MAX_TITLE, Publication
 from registry.views import auth
 from registry.views.entries import find_entry
+from registry.views.language import gettext as _
 from registry.views.publications import (
     confirmed,
     errors_of,
@@ -30,11 +31,11 @@ blueprint = Blueprint("publish", __name__, url_prefix="/publish")
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What the editor's page holds; `number` None: it is no publication yet."""
+    """What the editor's page holds; `number` None: no publication yet; `heading` empty: new."""
 
     wanted: Wanted
     number: int | None = None
-    heading: str = "New component"
+    heading: str = ""
 
 
 @blueprint.get("")
@@ -54,7 +55,8 @@ def new() -> ResponseReturnValue:
         entry = find_entry(reference)
         source = next((each for each in services().sources.visible(user_id=user.id)
                        if each.id == entry.source_id and each.repo_id), None)
-        return _editor(Sheet(heading=f"Propose a change to {entry.name}", wanted=Wanted(
+        heading = _("Propose a change to %(name)s", name=entry.name)
+        return _editor(Sheet(heading=heading, wanted=Wanted(
             repository=source.location if source else _usual(user.id), text=entry.text,
             path=entry.path if source else "")))
     type_name = request.args.get("type", "job")
@@ -69,7 +71,7 @@ def begin() -> ResponseReturnValue:
     user, action = auth.required_user(), request.form.get("action", "preview")
     wanted = _wanted()
     if action == "publish":
-        return _editor(Sheet(heading="Publish", wanted=Wanted(
+        return _editor(Sheet(heading=_("Publish"), wanted=Wanted(
             repository=_usual(user.id), text=wanted.text)))
     if action == "import":
         file = request.files.get("file")
@@ -99,7 +101,7 @@ def edit(number: int) -> ResponseReturnValue:
     found = _own(number)
     if not states.may_follow(found.state, states.DRAFT):
         return redirect(url_for("publish.show", number=number), 303)
-    return _editor(Sheet(number=number, heading=f"Edit {found.reference}", wanted=Wanted(
+    return _editor(Sheet(number=number, heading=_heading(found), wanted=Wanted(
         repository=found.repository, text=found.text, path=found.path, title=found.title,
         body=found.body, is_signed_off=found.is_signed_off)))
 
@@ -107,7 +109,7 @@ def edit(number: int) -> ResponseReturnValue:
 @blueprint.post("/<int(max=2147483647):number>/edit")
 def rewrite(number: int) -> ResponseReturnValue:
     found = _own(number)
-    return _drafted(Sheet(number=number, heading=f"Edit {found.reference}", wanted=_wanted()))
+    return _drafted(Sheet(number=number, heading=_heading(found), wanted=_wanted()))
 
 
 @blueprint.post("/<int(max=2147483647):number>/confirm")
@@ -143,6 +145,10 @@ def withdraw(number: int) -> ResponseReturnValue:
         flash(f"{done.reference} is withdrawn. What is on GitHub already stays there.")
         return redirect(url_for("publish.index"), 303)
     return redirect(url_for("publish.show", number=number), 303)
+
+
+def _heading(publication: Publication) -> str:
+    return _("Edit %(name)s", name=publication.reference)
 
 
 def _drafted(sheet: Sheet) -> ResponseReturnValue:
