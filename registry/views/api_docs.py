@@ -23,15 +23,18 @@ from registry.views import (
 )
 from registry.views.api_openapi import Access, Api, document
 from registry.views.errors import API_PREFIX
+from registry.wording import N_
 
 TITLE = "PAIShare"
-SECTIONS = {"components": "Components", "publish": "Publishing",
-            "publications": "Publishing to GitHub",
-            "relations": "What changed, what is used by whom",
-            "marks": "What owners say about versions",
-            "jobs": "Jobs", "files": "Files that jobs left", "sources": "Sources and the server",
-            "webhooks": "What GitHub tells of by itself",
-            "dumps": "Dumps of the whole catalog", "account": "Account", "docs": "This document"}
+SECTIONS = {"components": N_("Components"), "publish": N_("Publishing"),
+            "publications": N_("Publishing to GitHub"),
+            "relations": N_("What changed, what is used by whom"),
+            "marks": N_("What owners say about versions"),
+            "jobs": N_("Jobs"), "files": N_("Files that jobs left"),
+            "sources": N_("Sources and the server"),
+            "webhooks": N_("What GitHub tells of by itself"),
+            "dumps": N_("Dumps of the whole catalog"), "account": N_("Account"),
+            "docs": N_("This document")}
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")

@@ -27,6 +27,7 @@ from flask_wtf.csrf import CSRFProtect
 from registry.accounts import User
 from registry.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from registry.views.errors import is_api
+from registry.views.language import gettext as _
 from registry.views.services import services
 
 SESSION_LIFETIME = timedelta(days=14)
@@ -176,7 +177,7 @@ def login() -> ResponseReturnValue:
 def logout() -> ResponseReturnValue:
     logout_user()
     session.clear()
-    flash("You are logged out.")
+    flash(_("You are logged out."))
     return redirect(url_for("marketplace.index"), 303)
 
 

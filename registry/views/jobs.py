@@ -20,6 +20,7 @@ from registry.views.job_access import (
     shown_jobs,
     task_of,
 )
+from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.text import plain_log
 from runner.spec import FINAL_STATES, JOB_STATES, STAGES
@@ -69,7 +70,7 @@ def stop(job_id: str) -> ResponseReturnValue:
     services().runner.stop(job["id"])
     name, = (each["name"] for each in shown_jobs(user, [job]))
     if job["state"] not in FINAL_STATES:
-        flash(f"Job {name} was asked to stop. Its logs and artifacts stay.")
+        flash(_("Job %(name)s was asked to stop. Its logs and artifacts stay.", name=name))
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
 
 
@@ -77,7 +78,7 @@ def stop(job_id: str) -> ResponseReturnValue:
 def release(job_id: str) -> ResponseReturnValue:
     job = job_of(auth.required_user(), job_id)
     services().runner.release(job["id"])
-    flash("The kept containers are removed.")
+    flash(_("The kept containers are removed."))
     return redirect(url_for("jobs.show", job_id=job["id"]), 303)
 
 
@@ -117,7 +118,8 @@ def again(job_id: str) -> ResponseReturnValue:
     job = job_of(user, job_id)
     shown = receipt_of(job, _number(request.form.get("attempt", "")))
     made = submissions.again(user, shown, f"form/{user.id}/{request.form.get('key', '')}")
-    flash(f"Job {made['name']} runs once more, with exactly what job {job['id']} ran.")
+    flash(_("Job %(name)s runs once more, with exactly what job %(id)s ran.", name=made["name"],
+            id=job["id"]))
     return redirect(url_for("jobs.show", job_id=made["id"]), 303)
 
 
@@ -163,7 +165,7 @@ def _start_of_log(task: Task) -> tuple[list[dict[str, str]], int, bool]:
     records: list[dict[str, str]] = []
     offset = length = 0
     is_whole = True
-    for _ in range(LOG_READS if task.is_started else 0):
+    for _reading in range(LOG_READS if task.is_started else 0):
         page = services().runner.log(*task.place, offset=offset, limit=LOG_READ_BYTES)
         found = [{"stream": each["stream"], "text": plain_log(each["text"])}
                  for each in page["records"]]

@@ -9,6 +9,8 @@ from flask.typing import ResponseReturnValue
 from registry.entry import Entry
 from registry.reference import DEPRECATED, YANKED
 from registry.views import auth, mark_access
+from registry.views.language import gettext as _
+from registry.wording import N_
 
 blueprint = Blueprint("marks", __name__, url_prefix="/marks")
 
@@ -19,7 +21,7 @@ def change(action: str) -> ResponseReturnValue:
     if action not in ACTIONS:
         abort(404)
     entry = ACTIONS[action](request.form.get("reference", ""))
-    flash(f"{entry.reference} {SAID[action]}.")
+    flash(_(SAID[action]).format(name=entry.reference))
     if action == "purge":
         return redirect(url_for("marketplace.index"), 303)
     return redirect(url_for("marketplace.show", type_name=entry.type, source=entry.source,
@@ -46,5 +48,7 @@ def _field(name: str) -> str:
 ACTIONS: dict[str, Callable[[str], Entry]] = {
     "yank": _mark(YANKED), "unyank": _unmark(YANKED), "deprecate": _mark(DEPRECATED),
     "undeprecate": _unmark(DEPRECATED), "purge": _purge}
-SAID = {"yank": "is yanked", "unyank": "is no longer yanked", "deprecate": "is deprecated",
-        "undeprecate": "is no longer deprecated", "purge": "is deleted for good"}
+SAID = {"yank": N_("{name} is yanked."), "unyank": N_("{name} is no longer yanked."),
+        "deprecate": N_("{name} is deprecated."),
+        "undeprecate": N_("{name} is no longer deprecated."),
+        "purge": N_("{name} is deleted for good.")}

@@ -142,7 +142,8 @@ def rebuild(number: int) -> ResponseReturnValue:
 def withdraw(number: int) -> ResponseReturnValue:
     done = services().publications.withdraw(_own(number))
     if done.state == states.WITHDRAWN:
-        flash(f"{done.reference} is withdrawn. What is on GitHub already stays there.")
+        flash(_("%(name)s is withdrawn. What is on GitHub already stays there.",
+                name=done.reference))
         return redirect(url_for("publish.index"), 303)
     return redirect(url_for("publish.show", number=number), 303)
 
