@@ -49,3 +49,11 @@ def test_nothing_but_a_choice_is_kept_and_nobody_is_led_elsewhere(web):
     browser = web.browser()
     assert browser.post("/appearance", theme="pink").status_code == 400
     assert browser.post("/appearance", theme="dark", back="//elsewhere.org").location == "/"
+
+
+def test_a_source_is_told_of_in_the_readers_language_and_to_programs_in_english(web):
+    wanted = {"Accept-Language": "zh"}
+    page = web.browser("ann").get("/sources", headers=wanted).text
+    assert "已是最新" in page and "Up to date" not in page
+    told, = web.program("ann").get("/sources", headers=wanted).json["sources"]
+    assert told["state_title"] == "Up to date"
