@@ -148,8 +148,9 @@ def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:
     """The task whose log is shown: `?task=worker-0&attempt=1`, else the first of the newest."""
-    role, _, index = request.args.get("task", "").rpartition("-")
-    return task_of(job, role=role, index=_number(index),
+    text = request.args.get("task", "")
+    role, _dash, index = text.rpartition("-")
+    return task_of(job, role=role or text, index=_number(index),
                    attempt=_number(request.args.get("attempt", "")))
 
 

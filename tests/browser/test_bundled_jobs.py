@@ -19,7 +19,7 @@ def page(tmp_path_factory, digits_image, browser):
     opened.get_by_label("Name").fill("admin")
     opened.get_by_label("Password").fill(product.password)
     opened.get_by_role("button", name="Log in").click()
-    expect(opened.get_by_role("link", name="admin")).to_be_visible()
+    opened.locator("#me").wait_for()
     yield opened
     opened.context.close()
     product.close()
@@ -29,7 +29,7 @@ def use(page, name):
     """Three clicks from the marketplace to a job: its card, Use, Submit."""
     page.goto("/?type=job")
     page.get_by_role("link", name=name, exact=True).click()
-    page.get_by_role("link", name="Use").click()
+    page.get_by_role("link", name=f"Use {name}", exact=True).click()
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**/jobs/*")
 

@@ -137,7 +137,7 @@ def test_a_tag_that_says_otherwise_is_told_on_the_page_and_by_the_api(web):
     warning, = web.program().get("/components/data/tagged").json["warnings"]
     assert warning["message"].startswith("The tag `v2.0.0` calls this 2.0.0")
     page = web.browser().get("/c/data/tagged")
-    assert "1 piece of advice" in page.text and "The tag v2.0.0 calls this 2.0.0" in text_of(page)
+    assert "One piece of advice" in page.text and "The tag v2.0.0 calls this 2.0.0" in text_of(page)
 
 
 def test_what_is_not_found_is_searched_for_without_its_source(web):
