@@ -39,6 +39,7 @@ AGES = {"none": 1, "fresh": 1, "soft": 45, "expired": 75}
 LONG_AGO, LATER = datetime(2026, 1, 1), datetime(2100, 1, 1)
 VOLATILE = (
     re.compile(rb'name="(csrf_token|key)" value="[^"]*"'), re.compile(rb'<meta name="csrf[^>]*>'),
+    re.compile(rb'data-nonce="[\w-]+"'),
     re.compile(rb'<p class="(?:notice|alert)">Your access to .*?</p>'),
     re.compile(rb"request [0-9a-f]{16}"), re.compile(rb"never used|used <time.*?</time>"))
 HEADERS = ("Content-Type", "Location", "Cache-Control", "Vary", "ETag", "Last-Modified",

@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from registry.trees import NOTHING, Tree
 
+BARRED = (b".", b"..", b".git")
 NAMES = st.one_of(st.sampled_from([b"a", b"b", b"100644 a", b"x40000 a", b"x 40000 a", b"1"]),
                   st.binary(min_size=1, max_size=4).filter(lambda name: not {0, 47} & set(name)
-                                                           and name not in (b".", b"..")))
+                                                           and name.lower() not in BARRED))
 IDS = st.one_of(st.sampled_from([b"1" * 20, b"1040000 a\x00" + b"1" * 10, b"\x00" * 20]),
                 st.binary(min_size=20, max_size=20))
 FOLDERS = st.dictionaries(NAMES, st.tuples(st.sampled_from([0o40000, 0o100644, 0o120000]), IDS))

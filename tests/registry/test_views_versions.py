@@ -31,7 +31,7 @@ def test_two_versions_are_compared_in_words_and_by_line(changed):
     page = changed.browser().get("/compare?a=job/changed@1.0.0&b=job/changed@1.1.0")
     text = text_of(page)
     assert "The parameter seed is new, 1 by default." in text and "Compatible" in text
-    assert '<td class="new"><span class="sign">+ </span><mark>  seed: 1</mark></td>' in page.text
+    assert '<td class="new"><span class="edge">+ </span><mark>  seed: 1</mark></td>' in page.text
     assert "Breaking" not in text
 
 
@@ -94,9 +94,9 @@ def test_the_page_leads_to_the_comparison_the_changelog_and_the_users(changed):
 def test_a_part_shows_who_uses_it_and_what_goes_with_it(web):
     page = text_of(web.browser().get("/c/data/points"))
     assert "Used by 1" in page
-    assert "hello 1.1.0 as points , the latest; also 1 older version" in page
+    assert "hello 1.1.0 as points , the latest; also one older version" in page
     users = text_of(web.browser().get("/used-by?of=data/points"))
-    assert "1 component uses exactly this version" in users
+    assert "One component uses exactly this version" in users
     assert "Every version of data/points is yanked" in users
 
 
