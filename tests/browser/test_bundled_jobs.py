@@ -12,17 +12,19 @@ LONG_MS = 90_000
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, digits_image, browser):
     product = Product(tmp_path_factory.mktemp("browser") / "home")
-    product.start()
-    product.wait_for_component("job/digits_classifier")
-    opened = browser.new_context(base_url=product.url).new_page()
-    opened.goto("/login")
-    opened.get_by_label("Name").fill("admin")
-    opened.get_by_label("Password").fill(product.password)
-    opened.get_by_role("button", name="Log in").click()
-    opened.locator("#me").wait_for()
-    yield opened
-    opened.context.close()
-    product.close()
+    try:
+        product.start()
+        product.wait_for_component("job/digits_classifier")
+        opened = browser.new_context(base_url=product.url).new_page()
+        opened.goto("/login")
+        opened.get_by_label("Name").fill("admin")
+        opened.get_by_label("Password").fill(product.password)
+        opened.get_by_role("button", name="Log in").click()
+        opened.locator("#me").wait_for()
+        yield opened
+        opened.context.close()
+    finally:
+        product.close()
 
 
 def use(page, name):

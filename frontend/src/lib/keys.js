@@ -16,7 +16,7 @@ export function turn(isOn) {
   else localStorage.setItem(OFF, "yes");
 }
 
-const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], .cm-editor, .xterm";
+const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], .cm-editor";
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
