@@ -25,7 +25,7 @@ from registry.placeholders import as_text
 from registry.views.submissions import Submission, fit_of, in_our_form, resolved
 from runner.spec import JobSpec
 
-PARAMETER, BEFORE = "param.", "before."
+PARAMETER, SHORT_PARAMETER, BEFORE = "param.", "p.", "before."
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Mapping
 
 from flask import render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -15,6 +16,8 @@ from registry.reference import REFERENCE, Reference, is_prerelease
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
+
+NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +49,14 @@ def find_entry(reference: str, source: str = "") -> Entry:
         raise NotFoundError(error.message, near) from error
 
 
-def choices_page(error: ConflictError, endpoint: str) -> ResponseReturnValue:
+def choices_page(error: ConflictError, endpoint: str, query: Mapping[str, str] = NO_QUERY
+                 ) -> ResponseReturnValue:
     """Which one is meant, with a link to `endpoint` for each; the error where it is another."""
     if not error.choices:
         raise error
     found = [(Reference.parse(choice), find_entry(choice)) for choice in error.choices]
-    links = [url_for(endpoint, type_name=entry.type, rest=wanted.named, source=entry.source)
+    links = [url_for(endpoint, type_name=entry.type, rest=wanted.named, source=entry.source,
+                     **query)  # type: ignore[arg-type]
              for wanted, entry in found]
     return render_template("marketplace/choices.html", name=found[0][1].name,
                            choices=list(zip(links, (entry for _, entry in found)))), error.status

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Mapping
 
 from flask import Blueprint, jsonify, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -12,6 +12,7 @@ from registry.errors import ConflictError, InvalidInputError, NotFoundError, Run
 from registry.views import auth, submissions
 from registry.views.drafts import (
     PARAMETER,
+    SHORT_PARAMETER,
     Check,
     Draft,
     check,
@@ -32,31 +33,67 @@ blueprint = Blueprint("submit", __name__)
 @blueprint.get("/use/<rest>", defaults={"type_name": ""})
 @blueprint.get("/use/<type_name>/<path:rest>")
 def use(type_name: str, rest: str) -> ResponseReturnValue:
-    """Fill the page with a job of the marketplace; `?param.epochs=3` sets a parameter."""
-    user = auth.required_user()
+    """Fill the page with a job of the marketplace; `?p.epochs=3` sets a parameter."""
     reference = f"{type_name}/{rest}" if type_name else rest
+    return _template(auth.required_user(), reference, request.args.get("source", ""))
+
+
+@blueprint.get("/submit")
+def index() -> ResponseReturnValue:
+    """An empty page, one of a template (`use`), or of a job that was (`from_job`, `op`)."""
+    user = auth.required_user()
+    if wanted := request.args.get("use", ""):
+        source, reference = _source_and_reference(wanted)
+        return _template(user, reference, source)
+    job = _job_before(user)
+    if job is None:
+        return _page(user, Draft())
+    return _page(user, _with_known_reference(user, draft_of_job(job)), again=job["id"])
+
+
+def _template(user: User, reference: str, source: str) -> ResponseReturnValue:
+    values = {key.removeprefix(prefix): value for prefix in (PARAMETER, SHORT_PARAMETER)
+              for key, value in request.args.items() if key.startswith(prefix)}
     try:
-        entry = find_entry(reference, request.args.get("source", ""))
+        entry = find_entry(reference, source)
     except ConflictError as error:
-        return choices_page(error, "submit.use")
+        return choices_page(error, "submit.use", {
+            f"{SHORT_PARAMETER}{name}": value for name, value in values.items()})
     if entry.type != "job":
         raise InvalidInputError(f"{entry.reference} is no job, so it cannot run by itself. "
                                 "Its page says how a job uses it.")
-    values = {key.removeprefix(PARAMETER): value for key, value in request.args.items()
-              if key.startswith(PARAMETER)}
     draft = Draft(reference=f"{entry.source}:{entry.type}/{entry.name}@{entry.files_commit}",
                   yaml=entry.text, values=values, linked=frozenset(values))
     return _page(user, draft)
 
 
-@blueprint.get("/submit")
-def index() -> ResponseReturnValue:
-    user = auth.required_user()
-    again = request.args.get("again", "")
-    if not again:
-        return _page(user, Draft())
-    draft = draft_of_job(job_of(user, again))
-    return _page(user, _with_known_reference(user, draft), again=again)
+def _source_and_reference(text: str) -> tuple[str, str]:
+    """`source/type/name@version`, where a source may have `/` in its name, too; or a reference."""
+    named, at, selector = text.partition("@")
+    parts = named.split("/")
+    if ":" in named or len(parts) < 3:
+        return "", text
+    return "/".join(parts[:-2]), f"{parts[-2]}/{parts[-1]}{at}{selector}"
+
+
+def _job_before(user: User) -> Mapping[str, Any] | None:
+    """The job that is to be submitted again; None: none. `op=resubmit` is how OpenPAI links to it.
+
+    Raises NotFoundError.
+    """
+    job_id = request.args.get("from_job") or request.args.get("again")
+    if job_id:
+        return job_of(user, job_id)
+    if request.args.get("op") != "resubmit":
+        return None
+    owner, _, name = request.args.get("jobname", "").rpartition("~")
+    owner = request.args.get("user") or owner or user.name
+    found = services().runner.jobs(user=owner, name=name, limit=1)["jobs"] if name else []
+    try:
+        return job_of(user, found[0]["id"] if found else name)
+    except NotFoundError as error:
+        raise NotFoundError(f"{owner} has no job called {name!r} that you may look at. "
+                            "The page Jobs lists yours.") from error
 
 
 @blueprint.post("/submit/check")

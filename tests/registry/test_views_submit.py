@@ -212,3 +212,37 @@ def test_a_job_is_used_with_its_files_as_they_are_now(tmp_path):
         assert data["sha256"] == hashlib.sha256(b"9,9\n").hexdigest()
     finally:
         web.close()
+
+
+@pytest.mark.parametrize("address", [
+    "/submit?use=examples/job/hello@1.0.0&p.epochs=7", "/submit?use=job/hello@1.0.0&p.epochs=7",
+    "/submit?use=examples:job/hello@1.0.0&param.epochs=7",
+    "/use/job/hello@1.0.0?p.epochs=7&source=examples"])
+def test_an_address_names_a_template_and_its_parameters(web, ann, address):
+    page = ann.get(address)
+    assert "version: 1.0.0" in yaml_of(page) and value_of(page, "param.epochs") == "7"
+    assert page.text.count("set by the link") == 1 and web.runner.jobs == {}
+
+
+def test_an_address_with_a_template_that_is_not_there_says_what_is_near(ann):
+    page = ann.get("/submit?use=examples/job/helo")
+    assert page.status_code == 404 and "hello" in page.text
+
+
+@pytest.mark.parametrize("address", [
+    "/submit?from_job={id}", "/submit?again={id}", "/submit?op=resubmit&jobname=hello&user=ann",
+    "/submit?op=resubmit&jobname=ann~hello", "/submit?op=resubmit&jobname=hello"])
+def test_an_address_names_a_job_to_submit_again(web, ann, address):
+    ann.post("/submit", **form_of(ann.get("/use/job/hello?p.epochs=7")), action="submit")
+    (id_,) = web.runner.jobs
+    page = ann.get(address.format(id=id_))
+    assert value_of(page, "param.epochs") == "7" and f'data-again="{id_}"' in page.text
+    assert len(web.runner.jobs) == 1
+
+
+@pytest.mark.parametrize("address", [
+    "/submit?from_job=000000000001", "/submit?op=resubmit&jobname=hello&user=ann",
+    "/submit?op=resubmit&jobname=none", "/submit?op=resubmit"])
+def test_a_job_of_another_is_none_to_submit_again(web, ann, address):
+    ann.post("/submit", **form_of(ann.get("/use/job/hello")), action="submit")
+    assert web.browser("bob").get(address).status_code == 404
