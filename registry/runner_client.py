@@ -98,11 +98,13 @@ class RunnerClient:
         return self._json("POST", ("jobs",), headers=headers, body={
             "spec": spec.as_json(), "logins": [vars(login) for login in logins]})
 
-    def jobs(self, *, user: str | None = None, name: str | None = None, state: str | None = None,
-             limit: int = 50, before: str | None = None) -> dict[str, Any]:
-        """`{"jobs", "next"}`, newest first; `user` None lists everyone's, `name` None any."""
-        return self._json("GET", ("jobs",), query={
-            "user": user, "name": name, "state": state, "limit": limit, "before": before})
+    def jobs(self, **query: object) -> dict[str, Any]:
+        """`{"jobs", "next", "counts"}`: a page of jobs, and how many there are in each state.
+
+        `query` may hold `user` (None: everyone's), `name`, `state`, `text`, `template`, `reader`,
+        `sort`, `limit`, and `offset` or `before`.
+        """
+        return self._json("GET", ("jobs",), query=query)
 
     def job(self, id_: str) -> dict[str, Any]:
         return self._json("GET", ("jobs", id_))

@@ -10,9 +10,10 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from runner import file_routes, metrics, outcome
-from runner.errors import InvalidSpecError, RunnerError
+from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
 from runner.file_routes import number
+from runner.job_query import NEWEST, ORDERS, JobQuery
 from runner.job_store import Job
 from runner.logins import logins_from_json
 from runner.quotas import cluster_name
@@ -135,12 +136,12 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         if unknown:
             raise InvalidSpecError(f"There is no state {sorted(unknown)[0]!r}; "
                                    f"the states are {', '.join(JOB_STATES)}.")
-        limit = min(number("limit", 50), 200)
-        found = worker.store.find(user=request.args.get("user"),
-                                  name=request.args.get("name"), job_states=wanted,
-                                  before=request.args.get("before"), limit=limit + 1)
+        limit, offset = min(number("limit", 50), 200), number("offset", 0)
+        query = _job_query(worker, wanted)
+        found = worker.store.find(query, offset=offset, limit=limit + 1)
         following = found[limit - 1].id if len(found) > limit else None
-        return jsonify(jobs=[_summary(worker, job) for job in found[:limit]], next=following)
+        return jsonify(jobs=[_summary(worker, job) for job in found[:limit]], next=following,
+                       counts=worker.store.counts(query))
 
     @app.get("/jobs/<job_id>")
     def job(job_id: str) -> Response:
@@ -154,6 +155,20 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
     @app.post("/jobs/<job_id>/stop")
     def stop(job_id: str) -> tuple[Response, int]:
         return jsonify(_whole(worker, worker.stop(job_id))), 202
+
+
+def _job_query(worker: Worker, wanted: list[str]) -> JobQuery:
+    args = request.args
+    user, before = args.get("user"), args.get("before")
+    last = worker.store.get(before) if before else None
+    if last and user not in (None, last.user):
+        raise NotFoundError(f"There is no job {before!r}.")
+    sort = args.get("sort", NEWEST)
+    if sort not in ORDERS:
+        raise InvalidSpecError(f"There is no order {sort!r}; the orders are {', '.join(ORDERS)}.")
+    return JobQuery(user=user, name=args.get("name"), states=tuple(wanted), sort=sort,
+                    text=args.get("text", ""), template=args.get("template", ""),
+                    reader=args.get("reader", ""), before=last.seq if last else None)
 
 
 def _body() -> Mapping[str, Any]:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 from runner import spec as states
 from runner.clock import mark
 from runner.errors import NotFoundError, RunnerError
+from runner.job_query import ORDERS, JobQuery
 from runner.job_tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from runner.spec import JobSpec, known_job_spec
 
@@ -47,6 +48,8 @@ class Job:
     retries: int
     platform_faults: int
     not_before: float
+    template: str
+    gpus: int
 
     @cached_property
     def spec(self) -> JobSpec:
@@ -56,7 +59,8 @@ class Job:
     def as_json(self) -> dict[str, Any]:
         """What a list of jobs shows: everything but the spec."""
         names = ("id", "user", "name", "virtual_cluster", "state", "stage", "reason",
-                 "created_at", "started_at", "finished_at", "stop_requested", "retries")
+                 "created_at", "started_at", "finished_at", "stop_requested", "retries",
+                 "template", "gpus")
         return {name: getattr(self, name) for name in names}
 
 
@@ -125,9 +129,10 @@ class JobStore:
                 before(job_id)
             db.execute(
                 "insert into jobs (id, key, user, name, virtual_cluster, state, stage, reason,"
-                " spec, created_at) values (?, ?, ?, ?, ?, ?, 'setup', ?, ?, ?)",
+                " spec, created_at, template, gpus)"
+                " values (?, ?, ?, ?, ?, ?, 'setup', ?, ?, ?, ?, ?)",
                 (job_id, key, spec.user, spec.name, spec.virtual_cluster, states.WAITING, ARRIVED,
-                 json.dumps(spec.as_json()), now()))
+                 json.dumps(spec.as_json()), now(), spec.template, spec.gpu_count))
             _add_event(db, job_id, 0, "setup", ARRIVED)
         return self.get(job_id), True
 
@@ -138,29 +143,21 @@ class JobStore:
             raise NotFoundError(f"There is no job {job_id!r}.")
         return _job(rows[0])
 
-    def find(self, *, user: str | None = None, name: str | None = None,
-             job_states: Iterable[str] = (), before: str | None = None,
-             limit: int | None = None) -> list[Job]:
-        """Jobs, newest first; `before` is the id of the last one of the page before."""
-        wanted = list(job_states)
-        where, values = ["1"], []  # type: list[str], list[Any]
-        if user is not None:
-            where.append("user = ?")
-            values.append(user)
-        if name is not None:
-            where.append("name = ?")
-            values.append(name)
-        if wanted:
-            where.append(f"state in ({','.join('?' * len(wanted))})")
-            values += wanted
-        if before is not None:
-            last = self.get(before)
-            if user not in (None, last.user):
-                raise NotFoundError(f"There is no job {before!r}.")
-            where.append("seq < ?")
-            values.append(last.seq)
-        query = f"select * from jobs where {' and '.join(where)} order by seq desc limit ?"
-        return [_job(row) for row in self._rows(query, *values, -1 if limit is None else limit)]
+    def find(self, wanted: JobQuery, *, offset: int = 0, limit: int = -1) -> list[Job]:
+        """The jobs that are asked for, at most `limit` of them after the first `offset`."""
+        where, values = wanted.where()
+        order = ORDERS[wanted.sort]  # sorted without the long columns
+        return [_job(row) for row in self._rows(
+            f"select jobs.* from (select seq as place from jobs where {where} order by {order}"
+            f" limit ? offset ?) join jobs on seq = place order by {order}",
+            *values, limit, offset)]
+
+    def counts(self, wanted: JobQuery) -> dict[str, int]:
+        """How many of them are in each state, whichever states are asked for."""
+        where, values = wanted.where(is_any_state=True)
+        rows = self._rows(f"select state, count(*) as jobs from jobs where {where} group by state",
+                          *values)
+        return dict.fromkeys(states.JOB_STATES, 0) | {row["state"]: row["jobs"] for row in rows}
 
     def waiting(self) -> list[Job]:
         """Jobs without a running attempt, in order of arrival."""
@@ -270,8 +267,7 @@ class JobStore:
 
     def count_by_state(self) -> dict[str, int]:
         """How many jobs there are in each state, those in none of them too."""
-        rows = self._rows("select state, count(*) as jobs from jobs group by state")
-        return dict.fromkeys(states.JOB_STATES, 0) | {row["state"]: row["jobs"] for row in rows}
+        return self.counts(JobQuery())
 
     def running_attempts(self) -> list[sqlite3.Row]:
         return self._rows("select * from attempts where state = 'RUNNING'")

@@ -77,5 +77,16 @@ update attempts set placement = json_set(placement, '$.tasks', (
 alter table attempts add column began text;
 alter table tasks add column began text;
 alter table tasks add column ended text;
+""", """
+-- template: source:type/name@version that the text came from, empty: from none
+alter table jobs add column template text not null default '';
+alter table jobs add column gpus integer not null default 0;
+update jobs set template = coalesce(
+    json_extract(spec, '$.origin.source') || ':' || json_extract(spec, '$.origin.reference'), ''),
+    gpus = (select coalesce(sum(coalesce(json_extract(role.value, '$.instances'), 1)
+        * coalesce(json_extract(role.value, '$.resources.gpu'), 0)), 0)
+        from json_each(spec, '$.task_roles') as role);
+create index jobs_template on jobs (template, user);
+create index jobs_user_state on jobs (user, state);
 """)
 SCHEMA_VERSION = 1 + len(MIGRATIONS)

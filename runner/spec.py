@@ -140,6 +140,16 @@ class JobSpec:
     def task_count(self) -> int:
         return sum(role.instances for role in self.task_roles)
 
+    @property
+    def gpu_count(self) -> int:
+        return sum(role.instances * role.resources.gpu for role in self.task_roles)
+
+    @property
+    def template(self) -> str:
+        """`source:type/name@version` that the text came from; empty: it came from none."""
+        reference = self.origin.get("reference")
+        return f"{self.origin['source']}:{reference}" if reference else ""
+
     def as_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

@@ -58,14 +58,14 @@ def shown_jobs(user: User, jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     """Jobs as a list shows them: of what others took from where the user may not look, no name."""
     others = [job["id"] for job in jobs if job["user"] != user.name]
     hidden = services().runs.hidden(others, user_id=user.id) if others else ()
-    return [{**job, "name": HIDDEN_NAME, "reason": ""} if job["id"] in hidden else dict(job)
-            for job in jobs]
+    return [{**job, "name": HIDDEN_NAME, "reason": "", "template": ""} if job["id"] in hidden
+            else dict(job) for job in jobs]
 
 
 def without_content(job: Mapping[str, Any]) -> dict[str, Any]:
     """What everybody may know of a job that is not theirs to read."""
-    return {**job, "name": HIDDEN_NAME, "reason": "", "spec": {}, "events": [], "attempts": [],
-            "progress": None, "pulls": []}
+    return {**job, "name": HIDDEN_NAME, "reason": "", "template": "", "spec": {}, "events": [],
+            "attempts": [], "progress": None, "pulls": []}
 
 
 def is_open(user: User, job: Mapping[str, Any]) -> bool:

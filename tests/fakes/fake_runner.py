@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from runner.spec import JOB_STATES
+
 NOW = "2026-11-21T08:00:00.000Z"
 MACHINE = {"cpus": 8, "memory_mb": 16000, "gpus": [], "gpu_reason": "No NVIDIA driver answers.",
            "virtual_clusters": [{
@@ -53,11 +55,15 @@ class FakeRunner:
         if key in self.keys:
             return self.jobs[self.keys[key]], 200
         id_ = f"{len(self.jobs) + 1:012x}"
+        origin = spec["origin"]
+        template = (f"{origin['source']}:{origin['reference']}" if "reference" in origin else "")
         self.jobs[id_] = {
             "id": id_, "name": spec["name"], "user": spec["user"], "virtual_cluster": "default",
             "state": "WAITING", "stage": "queue", "reason": "It waits for its turn.",
             "created_at": NOW, "started_at": None, "finished_at": None, "stop_requested": False,
-            "retries": 0, "spec": spec, "progress": None, "pulls": [], "attempts": [],
+            "retries": 0, "spec": spec, "template": template, "gpus": sum(
+                role["instances"] * role["resources"]["gpu"] for role in spec["task_roles"]),
+            "progress": None, "pulls": [], "attempts": [],
             "events": [{"time": NOW, "stage": "setup", "text": "The job has arrived.",
                         "attempt": 0}]}
         if key:
@@ -207,15 +213,22 @@ class _Handler(BaseHTTPRequestHandler):
                 raise KeyError(parts)
 
     def _list(self, runner: FakeRunner, query: dict[str, str]) -> None:
-        found = [job for job in reversed(runner.jobs.values())
+        asked = [job for job in reversed(runner.jobs.values())
                  if query.get("user") in (None, job["user"])
                  and query.get("name") in (None, job["name"])
-                 and ("state" not in query or job["state"] in query["state"].split(","))
+                 and query.get("text", "") in job["name"]
+                 and query.get("template", "") in job["template"]]
+        found = [job for job in asked
+                 if ("state" not in query or job["state"] in query["state"].split(","))
                  and ("before" not in query or job["id"] < query["before"])]
-        limit = int(query["limit"])
+        if query.get("sort") == "oldest":
+            found.reverse()
+        found, limit = found[int(query.get("offset", 0)):], int(query["limit"])
         hidden = ("spec", "attempts", "events", "progress", "pulls")
         self._json({"jobs": [{key: value for key, value in job.items() if key not in hidden}
                              for job in found[:limit]],
+                    "counts": {state: sum(job["state"] == state for job in asked)
+                               for state in JOB_STATES},
                     "next": found[limit - 1]["id"] if len(found) > limit else None})
 
     def _log(self, runner: FakeRunner, place: tuple, query: dict[str, str], is_raw: bool) -> None:

@@ -1,14 +1,16 @@
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
 from runner import spec as states
 from runner.errors import NotFoundError, RunnerError
-from runner.job_store import JobStore
+from runner.job_query import JobQuery
+from runner.job_store import JobStore, now
 from runner.job_tables import MIGRATIONS, SCHEMA
 from runner.scheduler import TaskPlacement, placement_from_json
-from runner.spec import Image, JobSpec, TaskRoleSpec
+from runner.spec import Image, JobSpec, Resources, TaskRoleSpec
 
 
 def spec(user="ann", name="train", instances=1):
@@ -88,15 +90,42 @@ def test_a_retry_ends_the_attempt_and_waits_again_with_the_counts(store):
 def test_lists_are_newest_first_by_user_and_state_and_paged(store):
     ids = [store.enqueue(spec(user))[0].id for user in ("ann", "bob", "ann", "ann")]
     store.transition(ids[0], states.STOPPED, "end", "")
-    assert [job.id for job in store.find(user="ann")] == [ids[3], ids[2], ids[0]]
-    assert [job.id for job in store.find(user="ann", limit=1, before=ids[3])] == [ids[2]]
-    assert [job.id for job in store.find(job_states=["STOPPED"])] == [ids[0]]
+    assert found(store, user="ann") == [ids[3], ids[2], ids[0]]
+    last = store.get(ids[3])
+    assert found(store, limit=1, user="ann", before=last.seq) == [ids[2]]
+    assert found(store, states=("STOPPED",)) == [ids[0]]
+    assert found(store, offset=1, limit=2) == [ids[2], ids[1]]
+    counts = store.counts(JobQuery(user="ann", states=("STOPPED",)))
+    assert (counts["WAITING"], counts["STOPPED"], counts["FAILED"]) == (2, 1, 0)
 
 
-def test_another_users_job_is_no_beginning_of_a_page(store):
-    job, _ = store.enqueue(spec(user="ann"))
-    with pytest.raises(NotFoundError, match="There is no job"):
-        store.find(user="eve", before=job.id)
+def found(store, *, offset=0, limit=-1, **wanted):
+    return [job.id for job in store.find(JobQuery(**wanted), offset=offset, limit=limit)]
+
+
+def test_jobs_are_found_by_a_part_of_the_name_as_it_is_written_and_by_their_number(store):
+    names = ["cifar_10", "cifar-10", "mnist"]
+    ids = {name: store.enqueue(replace(spec(), name=name))[0].id for name in names}
+    assert found(store, text="FAR_1") == [ids["cifar_10"]]
+    assert found(store, text="%") == []
+    assert found(store, text=ids["mnist"][:8]) == [ids["mnist"]]
+    assert found(store, sort="name") == [ids[name] for name in ("cifar-10", "cifar_10", "mnist")]
+
+
+@pytest.mark.parametrize("template", [
+    "hello", "job/hello", "parts:job/hello", "parts:job/hello@1.0.0", "hello@1.0.0"])
+def test_jobs_are_found_by_the_template_that_they_came_from(store, template):
+    for reference in ("job/hello@1.0.0", "job/othello@1.0.0", "job/hello_you@1.0.0"):
+        store.enqueue(replace(spec(), origin={"source": "parts", "reference": reference}))
+    job, = store.find(JobQuery(template=template))
+    assert job.template == "parts:job/hello@1.0.0"
+
+
+def test_what_others_run_of_private_sources_is_not_found_by_its_name(store):
+    private, _ = store.enqueue(replace(spec("ann"), name="secret", origin={"private": "yes"}))
+    assert found(store, text="secret", reader="bob") == []
+    assert found(store, text="secret", reader="ann") == [private.id]
+    assert found(store, reader="bob") == [private.id]
 
 
 def test_a_note_is_an_event_only_when_it_says_something_new(store):
@@ -119,8 +148,17 @@ def test_a_database_of_an_earlier_release_is_brought_up_to_date_with_its_jobs(tm
     path = tmp_path / "runner.db"
     old = sqlite3.connect(path)
     old.executescript(SCHEMA + "pragma user_version = 1;")
+    kept = replace(spec(), origin={"source": "parts", "reference": "job/hello@1.0.0"})
+    kept = replace(kept, task_roles=tuple(
+        replace(role, instances=2, resources=Resources(gpu=3)) for role in kept.task_roles[:1]))
+    old.execute("insert into jobs (id, user, name, virtual_cluster, state, stage, reason, spec,"
+                " created_at) values ('1', 'ann', 'x', 'default', 'FAILED', 'end', '', ?, ?)",
+                (json.dumps(kept.as_json()), now()))
+    old.commit()
     old.close()
     store = JobStore(path)
+    earlier = store.get("1")
+    assert (earlier.template, earlier.gpus) == ("parts:job/hello@1.0.0", 6)
     job, _ = store.enqueue(spec())
     assert store.claim(job.id, placed(), share=0.5, limit_s=60) == 1
     row = store.attempt(job.id, 1)

@@ -56,6 +56,9 @@ class JobSummary(Answer):
     retries: int
     position: int | None = Field(
         default=None, description="Its place in the queue, from 1; null where it does not wait.")
+    template: str = Field(description="`source:type/name@version` that its text came from; empty: "
+                          "it came from none.")
+    gpus: int = Field(description="GPUs of all its tasks together.")
     url: str = Field(description="The page of the job.")
 
 
