@@ -22,6 +22,7 @@ from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.plain_search import PlainSearch
 from registry.preview import Drafts
+from registry.public_web import PublicWeb
 from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
@@ -124,6 +125,6 @@ def services_of(found: Settings) -> Services:
         publications=publications,
         drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
-        access=Access(engine),
+        access=Access(engine), web=PublicWeb(found.import_origins),
         is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK),
         public_url=found.public_url)

@@ -50,6 +50,7 @@ class Settings:
     `runner_token` None: the runner listens on a unix socket and asks for none.
     `public_url` is how others reach this server, None: as their request says; of
     `trusted_proxies` in a row the headers X-Forwarded-* are believed.
+    `import_origins` are servers that jobs may be imported from though they are not public.
     `sealing_keys`: the first seals, the others only open; empty: the key is a file in the home.
     """
 
@@ -66,6 +67,7 @@ class Settings:
     sealing_keys: tuple[Secret, ...] = ()
     public_url: str | None = None
     trusted_proxies: int = 0
+    import_origins: tuple[str, ...] = ()
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
@@ -87,6 +89,7 @@ class Settings:
             sealing_keys=_sealing_keys(environ),
             public_url=_public_url(environ),
             trusted_proxies=_trusted_proxies(environ),
+            import_origins=_import_origins(environ),
         )
 
     @property
@@ -210,18 +213,32 @@ def _github_api_url(environ: Mapping[str, str], github_url: str) -> str:
 
 def _public_url(environ: Mapping[str, str]) -> str | None:
     url = (environ.get("PAISHARE_PUBLIC_URL") or "").rstrip("/")
-    if not url:
-        return None
+    if url and not _is_origin(url):
+        raise RegistryError("PAISHARE_PUBLIC_URL must be the address by which others reach this "
+                            "server, such as https://share.example.org, with nothing behind it, "
+                            f"not {url!r}.")
+    return url or None
+
+
+def _import_origins(environ: Mapping[str, str]) -> tuple[str, ...]:
+    found = [text.rstrip("/") for text in (environ.get("PAISHARE_IMPORT_FROM") or "").split()]
+    for url in found:
+        if not _is_origin(url):
+            raise RegistryError("PAISHARE_IMPORT_FROM must be addresses of servers with spaces "
+                                "between, such as https://git.example.org, with nothing behind "
+                                f"them, not {url!r}.")
+    return tuple(found)
+
+
+def _is_origin(url: str) -> bool:
+    """Whether it is scheme, host and port of a server of the web and nothing else."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        is_address = False
-    if not is_address or url != f"{parts.scheme}://{parts.netloc}" or parts.username is not None:
-        raise RegistryError("PAISHARE_PUBLIC_URL must be the address by which others reach this "
-                            "server, such as https://share.example.org, with nothing behind it, "
-                            f"not {url!r}.")
-    return url
+        return False
+    return (bool(is_address) and url == f"{parts.scheme}://{parts.netloc}"
+            and parts.username is None)
 
 
 def _trusted_proxies(environ: Mapping[str, str]) -> int:

@@ -17,6 +17,7 @@ from registry.github_accounts import GitHubAccounts
 from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.preview import Drafts
+from registry.public_web import PublicWeb
 from registry.publications import Publications
 from registry.rebuild import Fingerprints
 from registry.recommendation import Recommendation
@@ -60,6 +61,7 @@ class Services:
     repositories: Repositories
     runner: RunnerClient
     runs: Runs
+    web: PublicWeb
     is_github_up: Callable[[], bool]
     public_url: str | None = None
 

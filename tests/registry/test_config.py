@@ -58,6 +58,8 @@ def test_pages_and_the_bundled_marketplace_are_found():
     ("PAISHARE_DATABASE_URL", "sqlite:///:memory:"),
     ("PAISHARE_GITHUB_URL", "http://github.example.org"), ("PAISHARE_GITHUB_URL", "github.com"),
     ("PAISHARE_GITHUB_URL", "https://x:y@github.com"), ("PAISHARE_GITHUB_URL", "ftp://127.0.0.1"),
+    ("PAISHARE_IMPORT_FROM", "git.example.org"),
+    ("PAISHARE_IMPORT_FROM", "https://a.example https://b.example/x"),
     ("PAISHARE_GITHUB_URL", "https://github.com/org"), ("PAISHARE_GITHUB_URL", "https://"),
     ("PAISHARE_GITHUB_URL", "http://127.0.0.1.evil.org"), ("PAISHARE_GITHUB_URL", "https://[::1"),
     ("PAISHARE_GITHUB_API_URL", "http://10.0.0.1/api/v3"),
