@@ -4,7 +4,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -26,13 +26,30 @@ _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9\-._~]{1,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Preferences:
+    """How pages are for a user; None: as the browser says."""
+
+    language: str | None = None
+    theme: str | None = None
+    has_keys: bool = True
+    has_reader_terminal: bool = False
+    has_less_motion: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class User:
-    """Someone who may log in; a session lives as long as `session_epoch` stays the same."""
+    """Someone with an account; a session lives as long as `session_epoch` stays the same.
+
+    `locked_at` None: they may log in, and their tokens work.
+    """
 
     id: int
     name: str
     is_admin: bool
     session_epoch: int
+    created_at: datetime
+    locked_at: datetime | None = None
+    preferences: Preferences = Preferences()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +116,7 @@ class Accounts:
             return None
         if _HASHER.check_needs_rehash(row.password_hash):
             self._update(row.id, password_hash=_HASHER.hash(password))
-        return _user(row)
+        return None if row.locked_at else _user(row)
 
     def set_password(self, user: User, password: str) -> User:
         """Change the password and end every session of the user; tokens stay valid."""
@@ -107,6 +124,25 @@ class Accounts:
         self._update(user.id, password_hash=_HASHER.hash(password),
                      session_epoch=users.c.session_epoch + 1)
         return self.user(user.id)
+
+    def prefer(self, user: User, **preferences: Any) -> User:
+        """Keep some of the user's preferences, by the names that Preferences has."""
+        self._update(user.id, preferences=asdict(replace(user.preferences, **preferences)))
+        return self.user(user.id)
+
+    def set_admin(self, user: User, is_admin: bool) -> None:
+        """Raises ConflictError where nobody would be left who is an admin and may log in."""
+        self._change(user, is_admin=is_admin)
+
+    def lock(self, user: User) -> None:
+        """Lock the user out: every session ends, tokens do not work; all they have stays.
+
+        Raises ConflictError where no admin would be left who may log in.
+        """
+        self._change(user, locked_at=_now(), session_epoch=users.c.session_epoch + 1)
+
+    def unlock(self, user: User) -> None:
+        self._change(user, locked_at=None)
 
     def create_token(self, user: User, name: str) -> str:
         """A new API token; only its hash is kept, so this is the one time that it is seen."""
@@ -132,7 +168,7 @@ class Accounts:
                 api_tokens.c.token_hash == _hash(token))
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
-        if row is None:
+        if row is None or row.locked_at:
             return None
         if row.last_used_at is None or row.last_used_at < _now() - USED_AGAIN_AFTER:
             with self._engine.begin() as connection:
@@ -154,6 +190,16 @@ class Accounts:
         if not count:
             raise NotFoundError("You have no such API token. It may be revoked already.")
 
+    def _change(self, user: User, **values: Any) -> None:
+        """One transaction, so that of two admins who demote each other one remains."""
+        admins = sa.select(users.c.id).where(users.c.is_admin, users.c.locked_at.is_(None))
+        with self._engine.begin() as connection:
+            connection.execute(admins.order_by(users.c.id).with_for_update())
+            connection.execute(users.update().where(users.c.id == user.id).values(**values))
+            if not connection.scalars(admins).first():
+                raise ConflictError(f"{user.name} is the only admin who may log in. Make somebody "
+                                    "else an admin first.")
+
     def _one(self, condition: sa.ColumnElement[bool], message: str) -> User:
         with self._engine.connect() as connection:
             row = connection.execute(sa.select(users).where(condition)).first()
@@ -167,7 +213,10 @@ class Accounts:
 
 
 def _user(row: Any) -> User:
-    return User(id=row.id, name=row.name, is_admin=row.is_admin, session_epoch=row.session_epoch)
+    known = {field.name for field in fields(Preferences)}
+    return User(id=row.id, name=row.name, is_admin=row.is_admin, session_epoch=row.session_epoch,
+                created_at=row.created_at, locked_at=row.locked_at, preferences=Preferences(
+                    **{name: value for name, value in row.preferences.items() if name in known}))
 
 
 def _is_password(password_hash: str, password: str) -> bool:

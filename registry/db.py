@@ -52,6 +52,10 @@ users = sa.Table(
     sa.Column("session_epoch", sa.Integer, nullable=False,
               comment="counted up to end every session of the user"),
     sa.Column("created_at", sa.DateTime, nullable=False),
+    sa.Column("preferences", sa.JSON, nullable=False, server_default="{}",
+              comment="how pages are for the user; what is not said is as the browser has it"),
+    sa.Column("locked_at", sa.DateTime,
+              comment="an admin locked the user out; None: they may log in"),
 )
 
 api_tokens = sa.Table(

@@ -1,11 +1,12 @@
 """The OpenAPI document, and a page that reads it out."""
 from __future__ import annotations
 
+import json
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Mapping
 
-from flask import Blueprint, jsonify, render_template
+from flask import Blueprint, jsonify, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.views import (
@@ -21,6 +22,7 @@ from registry.views import (
     api_sources,
     api_webhooks,
 )
+from registry.views.addresses import origin
 from registry.views.api_openapi import Access, Api, document
 from registry.views.errors import API_PREFIX
 from registry.wording import N_
@@ -35,6 +37,9 @@ SECTIONS = {"components": N_("Components"), "publish": N_("Publishing"),
             "webhooks": N_("What GitHub tells of by itself"),
             "dumps": N_("Dumps of the whole catalog"), "account": N_("Account"),
             "docs": N_("This document")}
+
+_STAND_INS: Mapping[str, Any] = {"string": "…", "integer": 1, "number": 1.0, "boolean": True,
+                                 "array": [], "object": {}}
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
@@ -51,8 +56,18 @@ def show_openapi() -> ResponseReturnValue:
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
+    return redirect(url_for("api_page.show"), 301)
+
+
+@blueprint.get("/docs")
+def show() -> ResponseReturnValue:
     return render_template("api/index.html", document=openapi(), sections=_sections(),
-                           prefix=API_PREFIX)
+                           prefix=API_PREFIX, origin=origin())
+
+
+@blueprint.get("/openapi.json")
+def whole() -> ResponseReturnValue:
+    return jsonify(openapi())
 
 
 @cache
@@ -68,9 +83,21 @@ def _version() -> str:
         return "0"
 
 
+def _example(operation: Mapping[str, Any]) -> str | None:
+    """What a program must send as its JSON, each value a stand-in; None: it sends none."""
+    if "requestBody" not in operation:
+        return None
+    name = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    model = openapi()["components"]["schemas"][name.rpartition("/")[2]]
+    return json.dumps({
+        field: _STAND_INS.get(model["properties"][field].get("type", "string"))
+        for field in model.get("required", ())}, ensure_ascii=False)
+
+
 def _sections() -> list[tuple[str, list[dict[str, Any]]]]:
     """Title and operations of each section, with path and method in each."""
-    operations = [{"path": path, "method": method.upper(), **operation}
+    operations = [{"path": path, "method": method.upper(), **operation,
+                   "example": _example(operation)}
                   for path, methods in openapi()["paths"].items()
                   for method, operation in methods.items()]
     return [(title, [each for each in operations if each["tags"] == [tag]])

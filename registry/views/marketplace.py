@@ -18,6 +18,7 @@ from registry.views.badges import badge_of
 from registry.views.component_page import component_page
 from registry.views.entries import choices_page, find_entry
 from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
+from registry.views.places import page_of
 from registry.views.services import services
 
 MAX_PAGE = 100_000
@@ -62,13 +63,15 @@ def _is_typing() -> bool:
 @blueprint.get("/c/<type_name>/<path:rest>")
 def show(type_name: str, rest: str) -> ResponseReturnValue:
     reference = f"{type_name}/{rest}" if type_name else rest
+    page = page_of(reference)
+    if page:
+        return redirect(page)
     try:
         entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
-    page, use = (f"{origin()}{path}" for path in (entry_url(entry),
-                                                  entry_url(entry, "submit.use")))
-    badge = badge_of(page, use)
+    badge = badge_of(*(f"{origin()}{path}" for path in (entry_url(entry),
+                                                        entry_url(entry, "submit.use"))))
     return render_template("marketplace/show.html", badge=badge, **component_page(entry))
 
 

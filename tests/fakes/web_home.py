@@ -145,7 +145,7 @@ class Browser:
 
     def token(self) -> str:
         """The token that the forms of this session carry."""
-        for path in ("/login", "/settings"):
+        for path in ("/login", "/settings/profile"):
             found = re.search(r'name="csrf_token" value="([^"]+)"', self.get(path).text)
             if found:
                 return found[1]

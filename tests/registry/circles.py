@@ -410,7 +410,9 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
         *_get(*(_query("/", q="train", sort=sort) for sort in SORTS))()],
     "marketplace.show": lambda: [
         *_components("/c/{type}/{name}")(), *_components("/c/{type}/{name}@1.0.0")(),
-        *_get(*(f"/c/{name}" for _, name in TYPED))()],
+        *_get(*(f"/c/{name}" for _, name in TYPED))(), *_get(*(
+            f"/c/{source}/{type}/{name}{more}" for source in NAMES for type, name in TYPED[:4]
+            for more in ("", "/v/1.0.0", "/versions.atom", "/compare/1.0.0...1.1.0")))()],
     "submit.use": lambda: [
         *_components("/use/{type}/{name}")(), *_get(*(f"/use/{name}" for _, name in TYPED))()],
     "submit.index": lambda: [*_get("/submit")(), *_refer("/submit", "again")()],
@@ -420,11 +422,14 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "feeds.component": _components("/c/{type}/{name}/feed.atom"),
     "sources.index": _get("/sources"), "sources.show": _sources("/sources/{name}"),
     "jobs.index": _get("/jobs", "/jobs?all=1"),
+    **{f"settings.{name}": _get(f"/settings/{name}") for name in (
+        "profile", "github", "tokens", "registries", "appearance", "notifications")},
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
     "publish.show": _ids("/publish/{id}"), "publish.edit": _ids("/publish/{id}/edit"),
     "publish.live": _ids("/publish/{id}/live"), "api_page.index": _get("/api"),
+    "api_page.show": _get("/api/docs"), "api_page.whole": _get("/api/openapi.json"),
     "api_docs.show_openapi": _get("/api/v3/openapi.json"),
     "api_components.search_components": lambda: [
         *_searches("/api/v3/components", explain="true")(),

@@ -5,9 +5,11 @@ import re
 import pytest
 
 PAGES = ["/", "/?q=hello&type=job", "/c/job/hello", "/c/job/hello@1.0.0", "/c/data/points",
-         "/use/job/hello", "/submit", "/jobs", "/sources", "/settings", "/api"]
+         "/use/job/hello", "/submit", "/jobs", "/sources", "/settings/profile", "/settings/github",
+         "/settings/tokens", "/settings/registries", "/settings/appearance",
+         "/settings/notifications", "/api/docs"]
 LOGIN_NEEDED = ["/use/job/hello?param.epochs=5&param.note=a%20b", "/submit", "/jobs", "/sources",
-                "/settings", "/jobs/1"]
+                "/settings/profile", "/settings/tokens", "/jobs/1"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -88,7 +90,7 @@ def test_a_full_disk_is_said_as_such(web, monkeypatch):
 def test_with_the_runner_down_pages_work_and_say_so(web):
     browser = web.browser("ann")
     web.runner.close()
-    for path in ("/", "/c/job/hello", "/sources", "/settings"):
+    for path in ("/", "/c/job/hello", "/sources", "/settings/profile"):
         assert browser.get(path).status_code == 200
     page = browser.get("/use/job/hello")
     assert page.status_code == 200 and "The runner does not answer" in page.text

@@ -45,7 +45,7 @@ def test_every_parameter_of_a_path_is_described():
 
 
 def test_the_page_of_the_api_reads_out_every_operation(web):
-    page = web.browser().get("/api").text
+    page = web.browser().get("/api/docs").text
     for path, method in described():
         assert f"<b>{method}</b> <span class=\"wrap\">{path}</span>" in page
 

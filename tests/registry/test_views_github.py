@@ -32,7 +32,7 @@ def connect(browser, token):
 
 
 def test_the_page_says_how_to_make_a_token_and_what_it_is_for(github, ann):
-    page = ann.get("/settings").text
+    page = ann.get("/settings/github").text
     assert f"{github.url}/settings/tokens/new?scopes=public_repo" in page
     assert f"{github.url}/settings/personal-access-tokens/new?" in page
     assert "by pull request" in page and "never shown again" in page
@@ -42,8 +42,8 @@ def test_a_token_is_verified_and_the_page_shows_all_but_the_token(github, ann, o
     token = github.world.classic_token(octo, "public_repo",
                                        expires_at=github.world.now + timedelta(days=90))
     answer = connect(ann, token)
-    assert (answer.status_code, answer.location) == (303, "/settings#github")
-    page = ann.get("/settings").text
+    assert (answer.status_code, answer.location) == (303, "/settings/github")
+    page = ann.get("/settings/github").text
     for text in ("octo-ann", "classic", token.value[-4:], "public_repo",
                  f"{token.expires_at:%Y-%m-%d}", "Private repositories stay hidden"):
         assert text in page
@@ -52,7 +52,7 @@ def test_a_token_is_verified_and_the_page_shows_all_but_the_token(github, ann, o
 
 def test_a_fine_grained_token_says_what_will_not_work(github, ann, octo):
     connect(ann, github.world.fine_grained_token(octo))
-    assert "finished on GitHub: the branch" in ann.get("/settings").text
+    assert "finished on GitHub: the branch" in ann.get("/settings/github").text
 
 
 def test_a_wrong_token_says_why_at_its_field_and_is_not_shown(ann):
@@ -66,21 +66,21 @@ def test_a_token_that_is_over_is_not_said_to_wait_for_github(github, web, ann, o
     accounts, user = web.services.github, web.services.accounts.user_named("ann")
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     accounts._update(user.id, limited_until=now + timedelta(hours=1))
-    assert "asked to wait" in ann.get("/settings").text
+    assert "asked to wait" in ann.get("/settings/github").text
     accounts.mark_dead(user.id)
-    page = ann.get("/settings").text
+    page = ann.get("/settings/github").text
     assert "GitHub access does not work" in page and "asked to wait" not in page
 
 
 def test_a_dead_token_is_not_said_to_end_never(github, web, ann, octo):
     connect(ann, github.world.classic_token(octo, "repo"))
     program = web.program("ann")
-    assert "never, unless it is revoked" in ann.get("/settings").text
+    assert "never, unless it is revoked" in ann.get("/settings/github").text
     accounts, user = web.services.github, web.services.accounts.user_named("ann")
     accounts.mark_dead(user.id)
-    assert "never, unless" not in ann.get("/settings").text
+    assert "never, unless" not in ann.get("/settings/github").text
     told = program.get("/user/github").get_json()["ends"]
-    assert told == "now: GitHub does not accept it any more" and told in ann.get("/settings").text
+    assert told == "now: GitHub does not accept it any more" and told in ann.get("/settings/github").text
     accounts._update(user.id, expires_at=datetime(2026, 1, 2, 3, 4))
     assert program.get("/user/github").get_json()["ends"] == "over since 2026-01-02 03:04 UTC"
 
@@ -91,10 +91,10 @@ def test_single_sign_on_that_is_asked_for_is_shown_with_githubs_link(github, web
     secret = github.world.create(acme, "secret", {"a": "a"}, is_private=True)
     token = github.world.classic_token(octo, "repo")
     connect(ann, token)
-    assert "single sign-on before" not in ann.get("/settings").text
+    assert "single sign-on before" not in ann.get("/settings/github").text
     answer = ann.post("/sources", location="acme/secret", use_my_token="1")
     assert answer.status_code == 403
-    page = ann.get("/settings").text
+    page = ann.get("/settings/github").text
     assert "An organization asks for single sign-on before this token" in page
     assert f'href="{github.url}/orgs/acme/sso?authorization_request=A5SH"' in page
     told = web.program("ann").get("/user/github").get_json()

@@ -50,11 +50,11 @@ def test_the_page_adds_and_removes_a_login_and_never_shows_the_secret(web):
     browser = web.browser("ann")
     answer = browser.post("/settings/registries", server="https://ghcr.io/v2/", username="octo",
                           secret=CANARY)
-    assert (answer.status_code, answer.location) == (303, "/settings#registries")
-    page = browser.get("/settings").text
+    assert (answer.status_code, answer.location) == (303, "/settings/registries")
+    page = browser.get("/settings/registries").text
     assert "log in to ghcr.io as octo" in page and "never used" in page and CANARY not in page
     browser.post("/settings/registries/remove", server="ghcr.io")
-    assert "You have no login to a registry" in browser.get("/settings").text
+    assert "You have no login to a registry" in browser.get("/settings/registries").text
 
 
 def test_a_wrong_field_is_told_beside_it_and_the_others_stay(web):

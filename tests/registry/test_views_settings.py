@@ -25,7 +25,7 @@ def test_a_token_is_shown_once_and_works_until_it_is_revoked(web, ann):
     page = ann.post("/settings/tokens", name="<b>laptop</b>")
     token = re.search('id="token" class="wrap">([^<]+)<', page.text)[1]
     assert web.services.accounts.user_of_token(token).name == "ann"
-    again = ann.get("/settings").text
+    again = ann.get("/settings/tokens").text
     assert token not in again and "&lt;b&gt;laptop&lt;/b&gt;" in again
     number = re.search(r"/settings/tokens/(\d+)/revoke", again)[1]
     assert ann.post(f"/settings/tokens/{number}/revoke").status_code == 303
