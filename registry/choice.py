@@ -17,6 +17,7 @@ from registry.reference import (
     looks_like_range,
     newest_in,
 )
+from runner.sentence import Sentence
 
 MAX_NEAREST = 5
 Files = Callable[[int, str], tuple[str, Mapping[str, str]] | None]
@@ -65,8 +66,9 @@ class Choice:
         if len(present) > 1:
             choices = [str(Reference(source=entry.source, type=entry.type, name=entry.name,
                                      selector=self._wanted.selector)) for entry in present]
-            raise ConflictError(f"`{self._wanted}` fits several components. Choose one of: "
-                                f"{', '.join(sorted(choices))}.", sorted(choices))
+            raise ConflictError(Sentence(
+                "`{wanted}` fits several components. Choose one of: {choices}.",
+                wanted=self._wanted, choices=", ".join(sorted(choices))), sorted(choices))
         return present[0]
 
     def _found(self) -> list[Entry]:
@@ -108,8 +110,9 @@ class Choice:
             commits.setdefault((entry.source_id, entry.type), set()).add(entry.commit)
         several = sorted({commit for each in commits.values() if len(each) > 1 for commit in each})
         if several:
-            raise ConflictError(
-                f"`{start}` is how several commits begin. Write more of the one that you mean.",
+            raise ConflictError(Sentence(
+                "`{start}` is how several commits begin. Write more of the one that you mean.",
+                start=start),
                 [str(replace(self._wanted, selector=commit)) for commit in several])
 
     def _held_by(self, commit: str) -> Iterator[Entry]:
@@ -137,19 +140,23 @@ class Choice:
             raise NotFoundError(*_without_latest(name, known))
         wanted = Range.parse(selector)
         if wanted is None and looks_like_range(selector):
-            raise InvalidInputError(
-                f"`{selector}` is neither a version of {name} nor a range. Write a range like "
-                "`^1.0`, `~1.2`, `>=1 <2` or `1.x`.")
+            raise InvalidInputError(Sentence(
+                "`{selector}` is neither a version of {name} nor a range. Write a range like "
+                "`^1.0`, `~1.2`, `>=1 <2` or `1.x`.", selector=selector, name=name))
         withheld = [entry for entry in known if wanted and wanted.contains(entry.version)]
         if withheld:
-            raise NotFoundError(f"Every version of {name} within {selector} is yanked. Name one "
-                                "exactly, or another range.", _references(withheld))
-        raise NotFoundError(f"There is no version {selector} of {name}.", _references(known))
+            raise NotFoundError(Sentence(
+                "Every version of {name} within {selector} is yanked. Name one exactly, or another "
+                "range.", name=name, selector=selector), _references(withheld))
+        raise NotFoundError(Sentence(
+            "There is no version {selector} of {name}.", selector=selector, name=name),
+            _references(known))
 
     def _gone(self, purged: Purged) -> NoReturn:
         name = f"{purged.type}/{purged.name}" + (f"@{purged.version}" if purged.version else "")
-        raise GoneError(f"{name} of the source {purged.source} was deleted for good: "
-                        f"{purged.reason}")
+        raise GoneError(Sentence(
+            "{name} of the source {source} was deleted for good: {reason}", name=name,
+            source=purged.source, reason=purged.reason))
 
 
 def _yanked(known: Iterable[Entry]) -> set[str]:
@@ -169,10 +176,12 @@ def _without_latest(name: str, known: Sequence[Entry]) -> tuple[str, list[str]]:
     waiting = [entry for entry in known if not entry.yanked and not entry.is_moved
                and is_prerelease(entry.version)]
     if waiting:
-        return (f"{name} has only pre-releases so far, so none is its latest version. Name the "
-                "one that you want.", _references(waiting))
-    return (f"Every version of {name} is yanked, so none is its latest. Name the one that you "
-            "want.", _references(known))
+        return (Sentence(
+            "{name} has only pre-releases so far, so none is its latest version. Name the one that "
+            "you want.", name=name), _references(waiting))
+    return (Sentence(
+        "Every version of {name} is yanked, so none is its latest. Name the one that you want.",
+        name=name), _references(known))
 
 
 def _references(entries: Iterable[Entry]) -> list[str]:

@@ -21,6 +21,7 @@ from registry.yaml_nodes import MAX_BYTES, Path, component_error, in_order, path
 from registry.yaml_text import Document
 from registry.yaml_text import dump as dump_yaml
 from registry.yaml_text import load, read
+from runner.sentence import Sentence, either
 
 __all__ = ["MAX_BYTES", "TYPES", "Component", "dump", "load_yaml", "locate", "parse",
            "parse_recorded", "uris_of"]
@@ -128,8 +129,10 @@ def _misnamed(document: Document, name: str, file: str) -> Problem:
     place = document.places.get(("name",))
     line, column = document.line_column(place.start) if place else (None, None)
     return Problem(
-        message=f"The file is named {file} but the component {name}. It is found by the latter; "
-                f"better rename the file to {name}{PurePosixPath(file).suffix}.",
+        message=Sentence(
+            "The file is named {file} but the component {name}. It is found by the latter; better "
+            "rename the file to {name}{suffix}.", file=file, name=name,
+            suffix=PurePosixPath(file).suffix),
         path="name", line=line, column=column, severity="warning")
 
 
@@ -203,14 +206,17 @@ def _all_problems(document: Document, value: Mapping[str, Any], type_name: str) 
 def _checked_mapping(document: Document) -> dict[str, Any]:
     value = document.value
     if value is None:
-        _refuse(document, (), "The text is empty. Begin with `type: job` and `name: …`.")
+        _refuse(document, (), Sentence("The text is empty. Begin with `type: job` and `name: …`."))
     if not isinstance(value, dict):
-        _refuse(document, (), "A component is a list of fields such as `type: job`; this is "
-                + ("a list of items. Remove the `- ` before the first field." if
-                   isinstance(value, list) else "a single text. Write `type: job` first."))
+        _refuse(document, (), Sentence(
+            "A component is a list of fields such as `type: job`; this is a list of items. Remove "
+            "the `- ` before the first field.") if isinstance(value, list) else Sentence(
+            "A component is a list of fields such as `type: job`; this is a single text. Write "
+            "`type: job` first."))
     if "jobName" in value:
-        _refuse(document, ("jobName",), "This is an OpenPAI v1 job, which is not supported yet. "
-                "Write it as `type: job` with `tasks` and `prerequisites`.")
+        _refuse(document, ("jobName",), Sentence(
+            "This is an OpenPAI v1 job, which is not supported yet. Write it as `type: job` with "
+            "`tasks` and `prerequisites`."))
     return value
 
 
@@ -218,17 +224,21 @@ def _checked_type(document: Document, value: Mapping[str, Any], types: Collectio
     type_name = value.get("type")
     if type_name in TYPES and type_name in types:
         return type_name
-    choices = " or ".join(f"`type: {name}`" for name in types)
+    choices = either(f"`type: {name}`" for name in types)
     if type_name in INNER_TYPES:
-        message = (f"{type_name.capitalize()} has no file of its own. Write it into the "
-                   "`prerequisites` of a job.")
+        message = Sentence(
+            "{kind} has no file of its own. Write it into the `prerequisites` of a job.",
+            kind=type_name.capitalize())
     elif type_name in TYPES:
-        message = f"A component of type {type_name} is not expected here, only {choices}."
+        message = Sentence(
+            "A component of type {type_name} is not expected here, only {choices}.",
+            type_name=type_name, choices=choices)
     elif type_name is None:
-        message = f"`type` is missing. Add {choices}."
+        message = Sentence("`type` is missing. Add {choices}.", choices=choices)
     else:
-        message = f"`{str(type_name)[:80]}` is no type.{nearest(str(type_name), types)} " \
-                  f"Write {choices}."
+        message = Sentence(
+            "`{type_name}` is no type.{hint} Write {choices}.", type_name=str(type_name)[:80],
+            hint=nearest(str(type_name), types), choices=choices)
     _refuse(document, ("type",), message, value)
 
 

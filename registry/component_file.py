@@ -6,18 +6,21 @@ from pathlib import PurePosixPath
 from registry.component import TYPES, Component, parse
 from registry.errors import ComponentError, Problem
 from registry.source import component_type
+from runner.sentence import Sentence
 
 LINK = Problem(
     line=1, column=1,
-    message="This is a symbolic link, and links are not followed: what they lead to may be "
-            "anywhere. Put the file itself here, or delete the link.")
+    message=Sentence(
+        "This is a symbolic link, and links are not followed: what they lead to may be "
+        "anywhere. Put the file itself here, or delete the link."))
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 IN_LFS = Problem(
     line=1, column=1,
-    message="LFS, not indexed: the repository holds a pointer here, and the file itself is kept "
-            "by Git LFS. Take the file out of LFS (`git lfs untrack`) and commit it; components "
-            "are small.")
+    message=Sentence(
+        "LFS, not indexed: the repository holds a pointer here, and the file itself is kept "
+        "by Git LFS. Take the file out of LFS (`git lfs untrack`) and commit it; components "
+        "are small."))
 
 
 def read_file(path: str, data: bytes) -> Component:

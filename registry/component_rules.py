@@ -16,6 +16,7 @@ from registry.errors import Problem
 from registry.reference import REFERENCE, is_referable
 from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
+from runner.sentence import Sentence, plural
 
 TYPES = ("job", "data", "script", "dockerimage")
 PREREQUISITE_TYPES = ("data", "script", "storage", "output", "dockerimage")
@@ -78,7 +79,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """` Did you mean …?` or nothing."""
     by_fold = {item.casefold(): item for item in islice(known, MAX_CANDIDATES)}
     close = difflib.get_close_matches(name.casefold()[:255], by_fold, n=1, cutoff=0.75)
-    return f" Did you mean `{by_fold[close[0]]}`?" if close else ""
+    return Sentence(" Did you mean `{name}`?", name=by_fold[close[0]]) if close else ""
+
+
+def first_sentence(description: str) -> str:
+    """How the description of a field in a schema begins."""
+    return description.partition(". ")[0].rstrip(".") + "."
 
 
 # --- sentences about schema errors -----------------------------------------------------------
@@ -96,9 +102,10 @@ def _schema_problems(document: Document, error: ValidationError) -> Iterator[Pro
 
 def _missing(document: Document, path: Path, name: str, schema: Mapping[str, Any]) -> Problem:
     example = f"{name}: {_as_yaml(schema['examples'][0])}" if "examples" in schema else f"{name}: …"
-    where = "" if not path else f" in `{path_text(path)}`"
-    message = (f"`{name}` is missing{where}. Add for example `{example}`. "
-               f"{schema.get('description', '').partition('. ')[0].rstrip('.')}.")
+    where = Sentence(" in `{path}`", path=path_text(path)) if path else ""
+    message = Sentence(
+        "`{name}` is missing{where}. Add for example `{example}`. {about}", name=name, where=where,
+        example=example, about=Sentence(first_sentence(schema.get("description", ""))))
     place = document.place(path)
     return document.problem(place.start if place.key is None else place.key, message,
                             (*path, name))
@@ -107,38 +114,50 @@ def _missing(document: Document, path: Path, name: str, schema: Mapping[str, Any
 def _wrong(path: Path, schema: Mapping[str, Any], error: ValidationError) -> str:
     name = _name_of(path)
     if error.validator in ("maxItems", "maxLength"):
-        unit = "items" if error.validator == "maxItems" else "characters"
-        return (f"{name} has {len(error.instance):,} {unit}; at most {error.validator_value:,} "
-                "are possible. Shorten it.")
-    return (f"{name} must be {schema.get('title', 'another value')}, but is "
-            f"{_shown(error.instance)}. {_instead(path, schema, error.instance)}")
+        unit = Sentence("items") if error.validator == "maxItems" else Sentence("characters")
+        return Sentence(
+            "{name} has {size:,} {unit}; at most {most:,} are possible. Shorten it.",
+            name=name, size=len(error.instance), unit=unit, most=error.validator_value)
+    return Sentence(
+        "{name} must be {wanted}, but is {value}. {instead}", name=name,
+        wanted=Sentence(schema["title"]) if "title" in schema else Sentence("another value"),
+        value=_shown(error.instance), instead=_instead(path, schema, error.instance))
 
 
 def _instead(path: Path, schema: Mapping[str, Any], value: Any) -> str:
     types = schema.get("type", ())
     if "string" in types and "integer" not in types and isinstance(value, (bool, int, float)):
-        return f"Put it in quotes: `\"{_as_yaml(value)}\"`."
+        return Sentence("Put it in quotes: `\"{value}\"`.", value=_as_yaml(value))
     if "integer" in types and isinstance(value, str) and re.fullmatch("-?[0-9]+", value):
-        return f"Write {value} without quotes."
+        return Sentence("Write {value} without quotes.", value=value)
     if types == "array" and isinstance(value, str):
-        return f"Write `{path[-1]}:` and below it `- {value[:80]}`, one line for each item."
+        return Sentence(
+            "Write `{field}:` and below it `- {value}`, one line for each item.", field=path[-1],
+            value=value[:80])
     example = _as_yaml(schema["examples"][0]) if schema.get("examples") else "…"
-    return f"Write for example `{'-' if isinstance(path[-1], int) else f'{path[-1]}:'} {example}`."
+    return Sentence(
+        "Write for example `{field} {example}`.",
+        field="-" if isinstance(path[-1], int) else f"{path[-1]}:", example=example)
 
 
 def _name_of(path: Path) -> str:
     if not path:
-        return "The component"
-    return f"Item {path[-1] + 1} of `{path[-2]}`" if isinstance(path[-1], int) else f"`{path[-1]}`"
+        return Sentence("The component")
+    if isinstance(path[-1], int):
+        return Sentence("Item {number} of `{field}`", number=path[-1] + 1, field=path[-2])
+    return f"`{path[-1]}`"
 
 
 def _shown(value: Any) -> str:
     if value is None or value == "":
-        return "empty"
-    if isinstance(value, (list, dict)):
-        kind = "list" if isinstance(value, list) else "mapping"
-        return f"a {kind}" if value else f"an empty {kind}"
-    return f"`{_as_yaml(value)[:80]}`" if not isinstance(value, str) else f"the text `{value[:80]}`"
+        return Sentence("empty")
+    if isinstance(value, list):
+        return Sentence("a list") if value else Sentence("an empty list")
+    if isinstance(value, dict):
+        return Sentence("a mapping") if value else Sentence("an empty mapping")
+    if isinstance(value, str):
+        return Sentence("the text `{text}`", text=value[:80])
+    return f"`{_as_yaml(value)[:80]}`"
 
 
 def _as_yaml(value: Any) -> str:
@@ -171,20 +190,22 @@ def _version_problems(document: Document, value: Mapping[str, Any], type_name: s
                       ) -> Iterator[Problem]:
     for path in document.kept_as_text:
         text = document.text[document.place(path).start:document.place(path).end]
-        advice = "Write `protocol_version: v2`." if path[-1] != "version" else (
-            f"Other readers of YAML take it for a number. Put it in quotes: `version: \"{text}\"`.")
-        yield at_value(document, path, f"`{path[-1]}: {text}` is kept as the text `{text}`. "
-                                       f"{advice}", "warning")
+        advice = Sentence("Write `protocol_version: v2`.") if path[-1] != "version" else Sentence(
+            "Other readers of YAML take it for a number. Put it in quotes: `version: \"{text}\"`.",
+            text=text)
+        yield at_value(document, path, Sentence(
+            "`{field}: {text}` is kept as the text `{text}`. {advice}", field=path[-1], text=text,
+            advice=advice), "warning")
     version = value.get("version")
     if type_name != "job" and not version:
         beside = document.place(("version",) if "version" in value else ("name",))
-        yield document.problem(beside.start if beside.key is None else beside.key, (
-            "`version` is missing, so that only its commit tells this version from others. "
-            "Add for example `version: 1.0.0`."), ("version",), "warning")
+        yield document.problem(beside.start if beside.key is None else beside.key, Sentence(
+            "`version` is missing, so that only its commit tells this version from others. Add for "
+            "example `version: 1.0.0`."), ("version",), "warning")
     elif version and isinstance(version, str) and not is_referable(version):
-        yield at_value(document, ("version",), (
-            "A version with spaces or `@`, or called `latest`, cannot be named in a reference "
-            "such as `name@1.0.0`. Write for example `version: 1.0.0`."), "warning")
+        yield at_value(document, ("version",), Sentence(
+            "A version with spaces or `@`, or called `latest`, cannot be named in a reference such "
+            "as `name@1.0.0`. Write for example `version: 1.0.0`."), "warning")
 
 
 def _unknown_fields(document: Document, schema: Mapping[str, Any], value: Any, path: Path
@@ -198,9 +219,9 @@ def _unknown_fields(document: Document, schema: Mapping[str, Any], value: Any, p
             if key in known:
                 yield from _unknown_fields(document, known[key], item, (*path, key))
             else:
-                yield at_key(document, (*path, key), (
-                    f"`{key[:80]}` is no field of this format; it is kept and steers nothing."
-                    f"{nearest(key, known)}"), "warning")
+                yield at_key(document, (*path, key), Sentence(
+                    "`{key}` is no field of this format; it is kept and steers nothing.{hint}",
+                    key=key[:80], hint=nearest(key, known)), "warning")
 
 
 def _item_schema(schema: Mapping[str, Any], item: Any) -> Mapping[str, Any]:
@@ -215,16 +236,17 @@ def _job_problems(document: Document, job: Mapping[str, Any]) -> Iterator[Proble
     yield from _retry_problems(document, job.get("retryCount"))
     for name in _mapping(job.get("parameters")):
         if not _PARAMETER_NAME.fullmatch(name):
-            yield at_key(document, ("parameters", name), (
-                f"No `$$…$$` can refer to `{name[:80]}`. Use letters, digits, `.`, `_` and `-` in "
-                "the names of parameters."), "warning")
+            yield at_key(document, ("parameters", name), Sentence(
+                "No `$$…$$` can refer to `{name}`. Use letters, digits, `.`, `_` and `-` in the "
+                "names of parameters.", name=name[:80]), "warning")
     tasks = _mappings(job.get("tasks"))
     yield from _repeated(document, [(("tasks", index, "role"), task.get("role"))
-                                    for index, task in tasks], "role")
+                                    for index, task in tasks], Sentence("role"))
     prerequisites = _mappings(job.get("prerequisites"))
     yield from _repeated(document, [
         (("prerequisites", index, "name"), f"{item['type']}/{item['name']}")
-        for index, item in prerequisites if item.get("type") and item.get("name")], "prerequisite")
+        for index, item in prerequisites if item.get("type") and item.get("name")],
+        Sentence("prerequisite"))
     for index, task in tasks:
         yield from _resource_problems(document, task, ("tasks", index))
         yield from _count_problems(document, task, ("tasks", index))
@@ -232,12 +254,12 @@ def _job_problems(document: Document, job: Mapping[str, Any]) -> Iterator[Proble
 
 
 def _retry_problems(document: Document, count: Any) -> Iterator[Problem]:
-    meaning = {-1: "try again after each failure, without end",
-               -2: "start again without end, even after success"}.get(_whole(count) or 0)
+    meaning = {-1: Sentence("try again after each failure, without end"),
+               -2: Sentence("start again without end, even after success")}.get(_whole(count) or 0)
     if meaning:
-        yield at_value(document, ("retryCount",), (
-            f"`retryCount: {count}` is an old form that means: {meaning}. The format asks for 0 or "
-            "more."), "warning")
+        yield at_value(document, ("retryCount",), Sentence(
+            "`retryCount: {count}` is an old form that means: {meaning}. The format asks for 0 or "
+            "more.", count=count, meaning=meaning), "warning")
 
 
 def _repeated(document: Document, named: list[tuple[Path, Any]], noun: str) -> Iterator[Problem]:
@@ -247,8 +269,9 @@ def _repeated(document: Document, named: list[tuple[Path, Any]], noun: str) -> I
             continue
         if name in seen:
             line = document.line_column(document.place(seen[name]).start)[0]
-            yield at_value(document, path, f"The {noun} `{name[:80]}` is already on line {line}. "
-                                           "Give each a name of its own.")
+            yield at_value(document, path, Sentence(
+                "The {noun} `{name}` is already on line {line}. Give each a name of its own.",
+                noun=noun, name=name[:80], line=line))
         seen.setdefault(name, path)
 
 
@@ -259,19 +282,20 @@ def _resource_problems(document: Document, task: Mapping[str, Any], path: Path
     memory = _whole(each.get("memoryMB"))
     shm = _whole(each.get("shmMB", DEFAULT_SHM_MB))
     if memory is not None and shm is not None and shm > memory >= 100:
-        yield at_value(document, (*path, "resource", "resourcePerInstance", "shmMB"), (
-            f"`shmMB` is {shm}, more than the {memory} MiB of `memoryMB` that it is part of. "
-            f"Write at most `shmMB: {memory}`, or raise `memoryMB`."))
+        yield at_value(document, (*path, "resource", "resourcePerInstance", "shmMB"), Sentence(
+            "`shmMB` is {shm}, more than the {memory} MiB of `memoryMB` that it is part of. Write "
+            "at most `shmMB: {memory}`, or raise `memoryMB`.", shm=shm, memory=memory))
     ports = _mappings(resource.get("portList"))
     place = (*path, "resource", "portList")
     yield from _repeated(document, [((*place, index, "label"), port.get("label"))
-                                    for index, port in ports], "port label")
+                                    for index, port in ports], Sentence("port label"))
     for index, port in ports:
         first, count = _whole(port.get("beginAt")), _whole(port.get("portNumber"))
         if first and count and 0 < first <= 65535 < first + count - 1:
-            yield at_value(document, (*place, index, "portNumber"), (
-                f"{count} ports from {first} on would end at {first + count - 1}; the last port is "
-                f"65535. Write at most `portNumber: {65536 - first}`, or begin lower."))
+            yield at_value(document, (*place, index, "portNumber"), Sentence(
+                "{count} ports from {first} on would end at {first2}; the last port is 65535. "
+                "Write at most `portNumber: {first3}`, or begin lower.", count=count, first=first,
+                first2=first + count - 1, first3=65536 - first))
 
 
 def _count_problems(document: Document, task: Mapping[str, Any], path: Path) -> Iterator[Problem]:
@@ -279,10 +303,12 @@ def _count_problems(document: Document, task: Mapping[str, Any], path: Path) -> 
     for field in ("minFailedTaskCount", "minSucceededTaskCount"):
         count = _whole(task.get(field))
         if count and instances and count > instances:
-            yield at_value(document, (*path, field), (
-                f"`{field}` is {count}, but the task has only {instances} "
-                f"instance{'s' if instances > 1 else ''}: this is never reached. "
-                f"Write at most {instances}."), "warning")
+            yield at_value(document, (*path, field), plural(
+                "`{field}` is {wanted}, but the task has only {count} instance: this is never "
+                "reached. Write at most {count}.",
+                "`{field}` is {wanted}, but the task has only {count} instances: this is never "
+                "reached. Write at most {count}.",
+                instances, field=field, wanted=count), "warning")
 
 
 def _reference_problems(document: Document, job: Mapping[str, Any], task: Mapping[str, Any],
@@ -298,10 +324,11 @@ def _reference_problems(document: Document, job: Mapping[str, Any], task: Mappin
               if isinstance(item, str) and type_of(item) in (None, "dockerimage")]
     images = [str(name) for type_name, name in inline if type_name == "dockerimage"]
     if not task.get("dockerimage") and len(images) != 1 and (images or not listed):
-        yield at_key(document, (*path, "role"), (
-            f"`dockerimage` is missing in `{path_text(path)}`, and the job has "
-            f"{len(images) or 'no'} images. Add for example "
-            f"`dockerimage: {images[0] if images else 'tf_example'}`."))
+        yield at_key(document, (*path, "role"), Sentence(
+            "`dockerimage` is missing in `{path}`, and the job has {images}. Add for example "
+            "`dockerimage: {example}`.", path=path_text(path),
+            images=Sentence("{number} images", number=len(images)) if images
+            else Sentence("no images"), example=images[0] if images else "tf_example"))
 
 
 def _not_inline(document: Document, inline: list[tuple[Any, Any]], kind: str, wanted: str,
@@ -310,18 +337,20 @@ def _not_inline(document: Document, inline: list[tuple[Any, Any]], kind: str, wa
     hint = nearest(wanted, [str(name) for type_name, name in inline if type_name == kind])
     others = [str(type_name) for type_name, name in inline if name == wanted]
     if kind in INNER_TYPES:
-        yield at_value(document, path, (
-            f"The job has no {kind} `{wanted[:80]}`.{hint} Add it to `prerequisites` with "
-            f"`type: {kind}`; {kind} is not looked up in the marketplace."))
+        yield at_value(document, path, Sentence(
+            "The job has no {kind} `{wanted}`.{hint} Add it to `prerequisites` with `type: "
+            "{kind}`; {kind} is not looked up in the marketplace.", kind=kind, wanted=wanted[:80],
+            hint=hint))
     elif not reference or reference["type"] not in (None, kind):
-        yield at_value(document, path, (
-            f"`{wanted[:80]}` cannot name a {kind}.{hint} Write the name of a prerequisite, or "
-            "`name@version` of a component in the marketplace."))
+        yield at_value(document, path, Sentence(
+            "`{wanted}` cannot name a {kind}.{hint} Write the name of a prerequisite, or "
+            "`name@version` of a component in the marketplace.", wanted=wanted[:80], kind=kind,
+            hint=hint))
     elif hint or others:
-        also = f" Here it is the name of a {others[0]}." if others else ""
-        yield at_value(document, path, (
-            f"The job has no {kind} `{wanted[:80]}`; it is looked up in the marketplace."
-            f"{hint}{also}"), "warning")
+        also = Sentence(" Here it is the name of a {kind}.", kind=others[0]) if others else ""
+        yield at_value(document, path, Sentence(
+            "The job has no {kind} `{wanted}`; it is looked up in the marketplace.{hint}{also}",
+            kind=kind, wanted=wanted[:80], hint=hint, also=also), "warning")
 
 
 def _whole(value: Any) -> int | None:

@@ -15,6 +15,7 @@ from registry.component_file import LFS_POINTER
 from registry.component_rules import PLACEHOLDER
 from registry.git_store import GitStore
 from registry.source import MAX_USED_BYTES, MAX_USED_FILES
+from runner.sentence import Sentence, either
 from runner.spec import Input
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -26,8 +27,8 @@ _WEB = ("http", "https")
 _REMOTE = ("s3", "hdfs", "webhdfs")  # of these the runner's operator names addresses and keys
 _REMOTE_FORM = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<host>[A-Za-z0-9._-]+(?::[0-9]{1,5})?)"
                           r"(?:/(?P<path>[^?#]*))?(?P<deletes>\?delete=yes)?")
-_FORMS = {"data": "`s3://bucket/path/file` or `hdfs://host:port/path/file`",
-          "storage": "`s3://bucket/path` or `hdfs://host:port/path`"}
+_FORMS = {"data": either(["`s3://bucket/path/file`", "`hdfs://host:port/path/file`"]),
+          "storage": either(["`s3://bucket/path`", "`hdfs://host:port/path`"])}
 
 
 class Base:
@@ -40,18 +41,22 @@ class Base:
         """A file or folder of the same repository, at the same commit; raises ValueError."""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(self.path), uri))
         if path == ".." or path.startswith("../"):
-            raise ValueError(f"`{uri}` leaves the repository of its component. Move the files "
-                             "into the repository, or give an https URI.")
+            raise ValueError(Sentence(
+                "`{uri}` leaves the repository of its component. Move the files into the "
+                "repository, or give an https URI.", uri=uri))
         path = "" if path == "." else path
         kind = self.store.kind(self.commit, path) if path else "folder"
         if kind is None:
-            raise ValueError(f"`{uri}` is not in the repository: `{path}` does not exist at commit "
-                             f"{self.commit[:12]}. Commit the file, or correct the path.")
+            raise ValueError(Sentence(
+                "`{uri}` is not in the repository: `{path}` does not exist at commit {commit}. "
+                "Commit the file, or correct the path.", uri=uri, path=path,
+                commit=self.commit[:12]))
         self._check(uri, path)
         content = self.store.read(self.commit, path) if kind == "file" else None
         if content and content.startswith(LFS_POINTER):
-            raise ValueError(f"`{uri}` is kept by Git LFS, and the repository has a pointer to it "
-                             "only. Take it out of LFS, or give the https URI of the file.")
+            raise ValueError(Sentence(
+                "`{uri}` is kept by Git LFS, and the repository has a pointer to it only. Take it "
+                "out of LFS, or give the https URI of the file.", uri=uri))
         return Input(kind="git", uri=self.store.url, path=path, commit=self.commit,
                      target=_target(name, posixpath.basename(path) or name),
                      sha256=None if content is None else hashlib.sha256(content).hexdigest())
@@ -61,10 +66,12 @@ class Base:
         ids, _ = self.store.blobs(self.commit, path, MAX_USED_FILES)
         missing = self.store.lacks(ids)
         if missing:
-            raise ValueError(
-                f"`{uri}`: {len(missing)} of its files are not here. They come with the next sync "
-                f"of the source, unless one is larger than {MAX_USED_BYTES >> 20} MiB or they are "
-                f"more than {MAX_USED_FILES}; give those an https URI.")
+            raise ValueError(Sentence(
+                "`{uri}`: {missing} of its files are not here. They come with the next sync of "
+                "the source, unless one is larger than {max_used_bytes} MiB or they are more "
+                "than {max_used_files}; give those an https URI.", uri=uri,
+                missing=len(missing), max_used_bytes=MAX_USED_BYTES >> 20,
+                max_used_files=MAX_USED_FILES))
 
 
 def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None, home: Path
@@ -80,11 +87,13 @@ def inputs_of(kind: str, prerequisite: Mapping[str, Any], base: Base | None, hom
     inputs = []
     for uri in uris_of(prerequisite):
         if uri.startswith("-") or _CONTROL.search(uri):
-            raise ValueError(f"`{_CONTROL.sub('?', uri)[:80]}` is no URI: it begins with `-` or "
-                             "has control characters in it. Write it as https://….")
+            raise ValueError(Sentence(
+                "`{uri}` is no URI: it begins with `-` or has control characters in it. Write it "
+                "as https://….", uri=_CONTROL.sub("?", uri)[:80]))
         if PLACEHOLDER.search(uri):
-            raise ValueError(f"`{uri[:200]}`: references are not replaced in prerequisites. Write "
-                             "several prerequisites, and let a task choose: `data: $$name$$`.")
+            raise ValueError(Sentence(
+                "`{uri}`: references are not replaced in prerequisites. Write several "
+                "prerequisites, and let a task choose: `data: $$name$$`.", uri=uri[:200]))
         _refuse_inside(home, uri.strip())
         inputs.append(reader(uri.strip(), prerequisite["name"], base))
     return tuple(inputs)
@@ -98,8 +107,9 @@ def _refuse_inside(home: Path, uri: str) -> None:
     ends = [match.start() for match in re.finditer("@|%40", path)]
     named = {read(path[:end]) for end in (*ends, len(path)) for read in (str, unquote)}
     if any(_is_inside(home, each) for each in named):
-        raise ValueError(f"`{uri[:200]}` lies in the folder that this server keeps for itself. "
-                         "Name the component instead, by its reference.")
+        raise ValueError(Sentence(
+            "`{uri}` lies in the folder that this server keeps for itself. Name the component "
+            "instead, by its reference.", uri=uri[:200]))
 
 
 def _is_inside(home: Path, path: str) -> bool:
@@ -117,12 +127,14 @@ def _data_input(uri: str, name: str, base: Base | None) -> Input:
     if scheme in _REMOTE:
         return _remote_input(uri, name, "data")
     if scheme not in (*_WEB, "file"):
-        raise ValueError(f"`{uri[:200]}`: data does not come by {scheme}. Use an https URI, "
-                         f"{_FORMS['data']}, or a path in the repository of the component.")
+        raise ValueError(Sentence(
+            "`{uri}`: data does not come by {scheme}. Use an https URI, {forms}, or a path in the "
+            "repository of the component.", uri=uri[:200], scheme=scheme, forms=_FORMS["data"]))
     parts = _checked_url(uri)
     last = unquote(posixpath.basename(parts.path.rstrip("/")))
     if not last:
-        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file.")
+        raise ValueError(Sentence(
+            "`{uri}` names no file. Give the URI of one file.", uri=uri[:200]))
     return Input(kind="file", uri=uri, target=_target(name, last))
 
 
@@ -132,19 +144,23 @@ def _script_input(uri: str, name: str, base: Base | None) -> Input:
     scheme = _scheme(uri)
     if not scheme and re.match(r"[\w.-]+@[\w.-]+:", uri) or scheme and scheme not in (
             *_WEB, "file"):
-        raise ValueError(f"`{uri[:200]}`: scripts come by https, http or file only. Write "
-                         "`https://host/owner/repository@commit`.")
+        raise ValueError(Sentence(
+            "`{uri}`: scripts come by https, http or file only. Write "
+            "`https://host/owner/repository@commit`.", uri=uri[:200]))
     if not scheme:
         return _relative(uri, name, base)
     parts = _checked_url(uri)
     path, at, ref = parts.path.partition("@")
     if at and not _GIT_REF.fullmatch(ref):
-        raise ValueError(f"`{ref[:80]}` is no commit, tag or branch. Write for example "
-                         f"`{parts._replace(path=path).geturl()[:200]}@main`.")
+        raise ValueError(Sentence(
+            "`{ref}` is no commit, tag or branch. Write for example `{example}@main`.",
+            ref=ref[:80],
+            example=parts._replace(path=path).geturl()[:200]))
     last = unquote(posixpath.basename(path.rstrip("/"))).removesuffix(".git")
     if not last:
-        raise ValueError(f"`{uri[:200]}` names no repository. Write "
-                         "`https://host/owner/repository@commit`.")
+        raise ValueError(Sentence(
+            "`{uri}` names no repository. Write `https://host/owner/repository@commit`.",
+            uri=uri[:200]))
     commit = ref if _COMMIT.fullmatch(ref) else None
     return Input(kind="git", uri=parts._replace(path=path).geturl() if commit else uri,
                  target=_target(name, last), commit=commit)
@@ -158,10 +174,11 @@ def _storage_input(uri: str, name: str, base: Base | None) -> Input:
         return _remote_input(uri, name, "storage")
     named = uri.removeprefix("storage://")
     if not _PLAIN_NAME.fullmatch(named):
-        raise ValueError(f"Storage `{uri[:200]}` is none. Use a plain name such as `mycifar10`, "
-                         "which the runner keeps for each user, `storage://name` for one that the "
-                         "runner's operator names, `file:///…` for a folder that the runner "
-                         f"allows, {_FORMS['storage']}.")
+        raise ValueError(Sentence(
+            "Storage `{uri}` is none. Use a plain name such as `mycifar10`, which the runner keeps "
+            "for each user, `storage://name` for one that the runner's operator names, `file:///…` "
+            "for a folder that the runner allows, {forms}.", uri=uri[:200],
+            forms=_FORMS["storage"]))
     return Input(kind="storage", uri=uri, target=_target(name, named))
 
 
@@ -170,15 +187,16 @@ def _remote_input(uri: str, name: str, kind: str) -> Input:
     found = _REMOTE_FORM.fullmatch(uri)
     if found is None or found["deletes"] and kind == "data":
         shown = re.sub(r"(?<=://)[^/]*@", "…@", uri)[:200]
-        raise ValueError(f"`{shown}` names no place in a bucket or in Hadoop. Write "
-                         f"{_FORMS[kind]}, without keys, with `%20` for a space and `%3F` for a "
-                         "question mark.")
+        raise ValueError(Sentence(
+            "`{shown}` names no place in a bucket or in Hadoop. Write {forms}, without keys, with "
+            "`%20` for a space and `%3F` for a question mark.", shown=shown, forms=_FORMS[kind]))
     parts = unquote(found["path"] or "").strip("/").split("/")
     if parts == [""]:
         parts = []
     if kind == "data" and not parts and not uri.endswith("/"):
-        raise ValueError(f"`{uri[:200]}` names no file. Give the URI of one file, or of a folder "
-                         "with a slash at its end.")
+        raise ValueError(Sentence(
+            "`{uri}` names no file. Give the URI of one file, or of a folder with a slash at its "
+            "end.", uri=uri[:200]))
     for part in parts:
         _target(name, part or ".")
     return Input(kind="file" if kind == "data" else "storage", uri=uri,
@@ -187,8 +205,9 @@ def _remote_input(uri: str, name: str, kind: str) -> Input:
 
 def _relative(uri: str, name: str, base: Base | None) -> Input:
     if base is None:
-        raise ValueError(f"`{uri[:200]}` is relative, but this text is in no repository. Submit "
-                         "the job from the marketplace, or give an https URI.")
+        raise ValueError(Sentence(
+            "`{uri}` is relative, but this text is in no repository. Submit the job from the "
+            "marketplace, or give an https URI.", uri=uri[:200]))
     return base.input(uri, name)
 
 
@@ -202,20 +221,26 @@ def _checked_url(uri: str) -> SplitResult:
         parts = urlsplit(uri)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise ValueError(f"`{uri[:200]}` is no URI: {error}. Write it as https://host/path."
+        raise ValueError(Sentence(
+            "`{uri}` is no URI: {error}. Write it as https://host/path.", uri=uri[:200],
+            error=error)
                          ) from error
     if re.search(r"\s", uri):
-        raise ValueError(f"`{uri[:200]}` has a space in it. Write `%20` instead.")
+        raise ValueError(Sentence(
+            "`{uri}` has a space in it. Write `%20` instead.", uri=uri[:200]))
     if parts.scheme in _WEB and not host or parts.scheme == "file" and host not in (
             "", "localhost"):
-        raise ValueError(f"`{uri[:200]}` names no host, or a wrong one. Write "
-                         "`https://host/path` or `file:///path`.")
+        raise ValueError(Sentence(
+            "`{uri}` names no host, or a wrong one. Write `https://host/path` or `file:///path`.",
+            uri=uri[:200]))
     if parts.username is not None:
-        raise ValueError(f"The URI of `{host}` has a user name or password in it, which everybody "
-                         "could read. Remove it.")
+        raise ValueError(Sentence(
+            "The URI of `{host}` has a user name or password in it, which everybody could read. "
+            "Remove it.", host=host))
     if _is_link_local(host):
-        raise ValueError(f"`{host}` is a link-local address, which jobs cannot reach. Use a "
-                         "public address.")
+        raise ValueError(Sentence(
+            "`{host}` is a link-local address, which jobs cannot reach. Use a public address.",
+            host=host))
     return parts
 
 
@@ -228,6 +253,7 @@ def _is_link_local(host: str) -> bool:
 
 def _target(name: str, last: str) -> str:
     if last in (".", "..") or "/" in last or _CONTROL.search(last):
-        raise ValueError(f"`{_CONTROL.sub('?', last)[:80]}` cannot be the name of a file. Give a "
-                         "URI that ends in a plain name.")
+        raise ValueError(Sentence(
+            "`{name}` cannot be the name of a file. Give a URI that ends in a plain name.",
+            name=_CONTROL.sub("?", last)[:80]))
     return f"{name}/{last}"

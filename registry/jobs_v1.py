@@ -7,6 +7,7 @@ import shlex
 from typing import Any, Collection, Iterator, Mapping
 
 from registry.errors import InvalidInputError, Problem
+from runner.sentence import Sentence
 
 FORM = "OpenPAI's v1 JSON"
 IMAGE = "image"
@@ -41,9 +42,11 @@ def read_v1(text: str) -> dict[str, Any] | None:
         if '"taskRoles"' not in text:
             return None  # YAML may begin with a brace too
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
-        raise InvalidInputError(f"This looks like {FORM}, but is no JSON.", [Problem(
-            line=line, column=column, message=f"{getattr(error, 'msg', 'It is nested too deep')}. "
-            "Correct the JSON at this place.")]) from error
+        raise InvalidInputError(Sentence(
+            "This looks like {form}, but is no JSON.", form=FORM), [
+                Problem(line=line, column=column, message=Sentence(
+                    "{error}. Correct the JSON at this place.",
+                    error=getattr(error, "msg", Sentence("It is nested too deep"))))]) from error
     is_v1 = isinstance(value, dict) and isinstance(value.get("taskRoles"), list) \
         and "jobName" in value
     return value if is_v1 else None
@@ -173,33 +176,38 @@ def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
     for field in (*_PLACES, "outputDir"):
         uri = value.get(field)
         if uri and not (field in _PLACES and _is_web(uri)):
-            yield _note(field, f"`{field}` is a folder of another file system, which no task finds "
-                               f"here. {_INSTEAD[field]}")
+            yield _note(field, Sentence(
+                "`{field}` is a folder of another file system, which no task finds here. {instead}",
+                field=field, instead=_INSTEAD[field]))
     if value.get("authFile"):
-        yield _note("authFile", "`authFile` is not read. Add a login to the image's registry on "
-                                "the page Settings, or with `paishare registry add`.")
+        yield _note("authFile", Sentence(
+            "`authFile` is not read. Add a login to the image's registry on the page Settings, or "
+            "with `paishare registry add`."))
     envs = value.get("jobEnvs") or {}
     for name in envs if isinstance(envs, dict) else ():
         if name == "isDebug" and _is_debug(value):
             continue
         if name in ("isDebug", "paiAzRDMA") or not _ENV_NAME.fullmatch(str(name)):
-            yield _note(f"jobEnvs.{name}", f"`jobEnvs.{name}` steers nothing here.")
+            yield _note(f"jobEnvs.{name}", Sentence(
+                "`jobEnvs.{name}` steers nothing here.", name=name))
     if value.get("extras"):
-        yield _note("extras", "`extras` steers nothing here.")
+        yield _note("extras", Sentence("`extras` steers nothing here."))
     for name in value:
         if name not in _KNOWN:
-            yield _note(name, f"`{name}` is no field of this form and steers nothing.")
+            yield _note(name, Sentence(
+                "`{name}` is no field of this form and steers nothing.", name=name))
     for index, role in enumerate(value["taskRoles"]):
         for name in role if isinstance(role, dict) else ():
             if name not in _ROLE_KNOWN:
                 path = f"taskRoles[{index}].{name}"
-                yield _note(path, f"`{path}` is no field of this form and steers nothing.")
+                yield _note(path, Sentence(
+                    "`{path}` is no field of this form and steers nothing.", path=path))
 
 
 _INSTEAD = {
-    "dataDir": "Add a `data` prerequisite with an https address.",
-    "codeDir": "Add a `script` prerequisite with the address of a Git repository.",
-    "outputDir": "What a task writes into `$PAI_OUTPUT_DIR` is kept as its artifacts."}
+    "dataDir": Sentence("Add a `data` prerequisite with an https address."),
+    "codeDir": Sentence("Add a `script` prerequisite with the address of a Git repository."),
+    "outputDir": Sentence("What a task writes into `$PAI_OUTPUT_DIR` is kept as its artifacts.")}
 
 
 def _note(path: str, message: str) -> Problem:

@@ -8,10 +8,12 @@ from registry.component_rules import PLACEHOLDER, at_key, nearest
 from registry.errors import ComponentError, Problem
 from registry.yaml_nodes import Path, path_text
 from registry.yaml_text import Document, load
+from runner.sentence import Sentence, said_by
 
 MAX_NAMES = 20
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text",
-          list: "a list", dict: "a mapping"}
+_KINDS = {bool: Sentence("true or false"), int: Sentence("a whole number"),
+          float: Sentence("a number"), str: Sentence("a text"), list: Sentence("a list"),
+          dict: Sentence("a mapping")}
 
 
 def effective_parameters(document: Document, declared: Mapping[str, Any], given: Mapping[str, Any]
@@ -24,15 +26,18 @@ def effective_parameters(document: Document, declared: Mapping[str, Any], given:
     values, problems = dict(declared), []
     for name, value in given.items():
         if name not in declared:
-            known = f" It has: {', '.join(declared)}." if declared else " It has none."
-            problems.append(Problem(path=path_text(("parameters", name)), message=(
-                f"The job declares no parameter `{name[:80]}`.{nearest(name, declared)}{known}")))
+            known = Sentence(" It has: {names}.", names=", ".join(declared)) if declared else \
+                Sentence(" It has none.")
+            problems.append(Problem(path=path_text(("parameters", name)), message=Sentence(
+                "The job declares no parameter `{name}`.{hint}{known}", name=name[:80],
+                hint=nearest(name, declared), known=known)))
             continue
         try:
             values[name] = _typed(value, declared[name])
         except ValueError as error:
-            problems.append(at_key(document, ("parameters", name), (
-                f"`{name}` {error}. Give for example `{name}={as_text(declared[name])}`.")))
+            problems.append(at_key(document, ("parameters", name), Sentence(
+                "`{name}` {must_be} Give for example `{name}={example}`.", name=name,
+                must_be=said_by(error), example=as_text(declared[name]))))
     return values, problems
 
 
@@ -49,10 +54,11 @@ def _typed(value: Any, default: Any) -> Any:
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
     if default is not None and type(value) is not kind:
-        raise ValueError(f"must be {_KINDS[kind]} like its default `{as_text(default)}`, but is "
-                         f"`{as_text(value)[:80]}`")
+        raise ValueError(Sentence(
+            "must be {kind} like its default `{default}`, but is `{value}`.", kind=_KINDS[kind],
+            default=as_text(default), value=as_text(value)[:80]))
     if not _is_clean(value):
-        raise ValueError("must be a finite number, or a text without NUL")
+        raise ValueError(Sentence("must be a finite number, or a text without NUL."))
     return value
 
 
@@ -75,8 +81,9 @@ def _read(text: str, default: Any) -> Any:
     try:
         return load(text)
     except ComponentError as error:
-        raise ValueError(f"must be like its default `{as_text(default)}`, but is no YAML: "
-                         f"{error.message.rstrip('.')}") from error
+        raise ValueError(Sentence(
+            "must be like its default `{default}`, but is no YAML: {message}",
+            default=as_text(default), message=error.message)) from error
 
 
 def as_text(value: Any) -> str:
@@ -115,8 +122,9 @@ class Substitution:
     def _inserted(self, name: str, scopes: Sequence[Mapping[str, Any]], path: Path) -> str:
         value = self._found(name, scopes, path)
         if value is None:
-            self._report(name, path, f"`$${name}$$` has no value. Give one at submission, or "
-                                     "write a default.")
+            self._report(name, path, Sentence(
+                "`$${name}$$` has no value. Give one at submission, or write a default.",
+                name=name))
         return as_text(value)
 
     def _found(self, name: str, scopes: Sequence[Mapping[str, Any]], path: Path) -> Any:
@@ -125,10 +133,11 @@ class Substitution:
                 return value
         known = list(dict.fromkeys(key for scope in scopes for key in scope))
         listed = ", ".join(known[:MAX_NAMES]) + (", …" if len(known) > MAX_NAMES else "")
-        self._report(name, path, (
-            f"`$${name}$$` is not known here.{nearest(name, known)} "
-            f"{f'Known names: {listed}.' if known else 'The job declares no parameters.'} "
-            "Where the process id of the shell is meant, write `${$}`."))
+        self._report(name, path, Sentence(
+            "`$${name}$$` is not known here.{hint} {known} Where the process id of the shell is "
+            "meant, write `${{$}}`.", name=name, hint=nearest(name, known),
+            known=Sentence("Known names: {names}.", names=listed) if known
+            else Sentence("The job declares no parameters.")))
         return ""
 
     def _report(self, name: str, path: Path, message: str) -> None:

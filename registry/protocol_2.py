@@ -8,11 +8,12 @@ from registry.component_rules import PREREQUISITE_TYPES, at_key, at_value
 from registry.errors import Problem
 from registry.yaml_nodes import MAX_PROBLEMS, Path, in_order, path_text
 from registry.yaml_text import Document
+from runner.sentence import Sentence
 from runner.spec import Image, Login, registry_name
 
 MARKS = ("protocolVersion", "taskRoles")
 FORM = "OpenPAI's protocol 2"
-CATALOGUED = (
+CATALOGUED = Sentence(
     "This job is in OpenPAI's protocol 2. Use turns it into a job of this marketplace's form and "
     "shows it before it runs.")
 MASK = "******"
@@ -51,24 +52,26 @@ def check_protocol_2(document: Document, value: Mapping[str, Any]) -> list[Probl
 
 def _problems(document: Document, value: Mapping[str, Any]) -> Iterator[Problem]:
     if str(value.get("protocolVersion")) != "2":
-        yield at_key(document, ("protocolVersion",), (
+        yield at_key(document, ("protocolVersion",), Sentence(
             "`taskRoles` is of OpenPAI's protocol 2, which begins with `protocolVersion: 2`. Write "
             "that line, or `tasks` in place of `taskRoles`."))
     yield at_value(document, ("protocolVersion",), CATALOGUED, "warning")
     if value.get("type") != "job":
-        yield at_value(document, ("type",), "Only jobs are in protocol 2. Write `type: job`.")
+        yield at_value(document, ("type",), Sentence(
+            "Only jobs are in protocol 2. Write `type: job`."))
     yield from _name_problems(document, value.get("name"))
     for path in document.kept_as_text:
-        yield at_value(document, path, (
-            f"The number in `{path_text(path)}` is kept as the text that it is written as. Put it "
-            "in quotes: other readers take 1.10 for 1.1."), "warning")
+        yield at_value(document, path, Sentence(
+            "The number in `{path}` is kept as the text that it is written as. Put it in quotes: "
+            "other readers take 1.10 for 1.1.", path=path_text(path)), "warning")
     for field in ("parameters", "extras", "defaults"):
         if not isinstance(value.get(field) or {}, dict):
-            yield at_key(document, (field,), f"`{field}` must be a mapping of names to values.")
+            yield at_key(document, (field,), Sentence(
+                "`{field}` must be a mapping of names to values.", field=field))
     yield from _prerequisite_problems(document, value.get("prerequisites"))
     roles = value.get("taskRoles")
     if not isinstance(roles, dict) or not roles:
-        yield at_key(document, ("taskRoles",), (
+        yield at_key(document, ("taskRoles",), Sentence(
             "`taskRoles` must be a mapping of at least one role. Write for example `worker:` with "
             "`dockerImage`, `resourcePerInstance` and `commands` below it."))
         return
@@ -78,17 +81,17 @@ def _problems(document: Document, value: Mapping[str, Any]) -> Iterator[Problem]
 
 def _name_problems(document: Document, name: Any) -> Iterator[Problem]:
     if not isinstance(name, str) or not name.strip():
-        yield at_key(document, ("name",), "`name` is missing or no text. Add for example `name: "
-                                          "pytorch_mnist`.")
+        yield at_key(document, ("name",), Sentence(
+            "`name` is missing or no text. Add for example `name: pytorch_mnist`."))
     elif name_of({"name": name}) != name:
-        yield at_value(document, ("name",), (
-            f"References cannot hold this name; the job is found as `{name_of({'name': name})}`. "
-            "Use letters, digits, `.`, `_`, `~` and `-`."), "warning")
+        yield at_value(document, ("name",), Sentence(
+            "References cannot hold this name; the job is found as `{found}`. Use letters, digits, "
+            "`.`, `_`, `~` and `-`.", found=name_of({"name": name})), "warning")
 
 
 def _prerequisite_problems(document: Document, items: Any) -> Iterator[Problem]:
     if items is not None and not isinstance(items, list):
-        yield at_key(document, ("prerequisites",), "`prerequisites` must be a list.")
+        yield at_key(document, ("prerequisites",), Sentence("`prerequisites` must be a list."))
         return
     for index, item in enumerate(items or ()):
         path = ("prerequisites", index)
@@ -97,39 +100,42 @@ def _prerequisite_problems(document: Document, items: Any) -> Iterator[Problem]:
             isinstance(each, str) for each in uri)
         if not isinstance(item, dict) or not isinstance(item.get("name"), str) \
                 or item.get("type") not in (*PREREQUISITE_TYPES, "output") or not is_uri:
-            yield at_value(document, path, (
-                f"Item {index + 1} of `prerequisites` needs `name`, `type` (one of data, script, "
-                "dockerimage, output) and `uri`, a text or a list of texts."))
+            yield at_value(document, path, Sentence(
+                "Item {index} of `prerequisites` needs `name`, `type` (one of data, script, "
+                "dockerimage, output) and `uri`, a text or a list of texts.", index=index + 1))
 
 
 def _role_problems(document: Document, task: Any, path: Path) -> Iterator[Problem]:
     where = path_text(path)
     if not isinstance(task, dict):
-        yield at_key(document, path, f"`{where}` must be a mapping with `dockerImage`, "
-                                     "`resourcePerInstance` and `commands`.")
+        yield at_key(document, path, Sentence(
+            "`{where}` must be a mapping with `dockerImage`, `resourcePerInstance` and `commands`.",
+            where=where))
         return
     commands = task.get("commands")
     if not isinstance(commands, list) or not commands or not all(
             isinstance(command, (str, int, float)) for command in commands):
-        yield at_key(document, (*path, "commands"), (
-            f"`commands` of `{where}` must be a list of texts, at least one. Write `commands:` and "
-            "below it `- echo hello`."))
+        yield at_key(document, (*path, "commands"), Sentence(
+            "`commands` of `{where}` must be a list of texts, at least one. Write `commands:` and "
+            "below it `- echo hello`.", where=where))
     if not isinstance(task.get("dockerImage"), str):
-        yield at_key(document, (*path, "dockerImage"), (
-            f"`dockerImage` of `{where}` must be the name of a prerequisite."))
+        yield at_key(document, (*path, "dockerImage"), Sentence(
+            "`dockerImage` of `{where}` must be the name of a prerequisite.", where=where))
     each = task.get("resourcePerInstance")
     if not isinstance(each, dict):
-        yield at_key(document, (*path, "resourcePerInstance"), (
-            f"`resourcePerInstance` of `{where}` must say `cpu`, `memoryMB` and `gpu`."))
+        yield at_key(document, (*path, "resourcePerInstance"), Sentence(
+            "`resourcePerInstance` of `{where}` must say `cpu`, `memoryMB` and `gpu`.",
+            where=where))
     elif missing := [name for name in _EACH if name not in each]:
-        yield at_key(document, (*path, "resourcePerInstance"), (
-            f"`resourcePerInstance` of `{where}` does not say {' and '.join(missing)}."), "warning")
+        yield at_key(document, (*path, "resourcePerInstance"), Sentence(
+            "`resourcePerInstance` of `{where}` does not say {missing}.", where=where,
+            missing=" and ".join(missing)), "warning")
     completion = task.get("completion")
     if isinstance(completion, dict):
         for name in set(completion) - {"minFailedInstances", "minSucceededInstances"}:
-            yield at_key(document, (*path, "completion", name), (
-                f"`{name}` is no field of `completion` and steers nothing. Write "
-                "`minFailedInstances` or `minSucceededInstances`."), "warning")
+            yield at_key(document, (*path, "completion", name), Sentence(
+                "`{name}` is no field of `completion` and steers nothing. Write "
+                "`minFailedInstances` or `minSucceededInstances`.", name=name), "warning")
 
 
 def _task(role: str, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +178,8 @@ def converted_2(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]
                   for role, task in value["taskRoles"].items()]}
     for name in ("secrets", "extras"):
         for field in _mapping(value.get(name)):
-            notes.append(_note(f"{name}.{field}", f"`{name}.{field}` steers nothing here."))
+            notes.append(_note(f"{name}.{field}", Sentence(
+                "`{name}.{field}` steers nothing here.", name=name, field=field)))
     for role, task in value["taskRoles"].items():
         notes += _lost(f"taskRoles.{role}", task)
     return document, notes
@@ -222,8 +229,9 @@ class _Texts:
             meant = self._field(kind, name, task)
             if meant is not None:
                 return meant
-            note = _note(path, f"`{found[0]}` stands for nothing here and stays as it is. Write "
-                               "the value itself, or make it a parameter.")
+            note = _note(path, Sentence(
+                "`{found}` stands for nothing here and stays as it is. Write the value itself, or "
+                "make it a parameter.", found=found[0]))
             if note not in self._notes:
                 self._notes.append(note)
             return found[0]
@@ -275,12 +283,13 @@ def _prerequisite(item: Mapping[str, Any], index: int, notes: list[Problem]) -> 
     path, uri = f"prerequisites[{index}]", item["uri"]
     for name in item:
         if name == "auth":
-            notes.append(_note(f"{path}.auth", (
-                f"`{path}.auth` is not written into the job, which others may read. It is used "
+            notes.append(_note(f"{path}.auth", Sentence(
+                "`{path}.auth` is not written into the job, which others may read. It is used "
                 "where the job is sent as it is, by the API or `paishare submit`; else add the "
-                "login on the page Settings.")))
+                "login on the page Settings.", path=path)))
         elif name not in _PREREQUISITE_FIELDS:
-            notes.append(_note(f"{path}.{name}", f"`{path}.{name}` steers nothing here."))
+            notes.append(_note(f"{path}.{name}", Sentence(
+                "`{path}.{name}` steers nothing here.", path=path, name=name)))
     found = {name: item[name] for name in _PREREQUISITE_FIELDS
              if name in item and item[name] is not None and name != "protocolVersion"}
     uris = [uri] if isinstance(uri, str) else uri
@@ -294,21 +303,24 @@ def _deployment(value: Mapping[str, Any], wanted: str, notes: list[Problem]
     for index, item in enumerate(map(_mapping, _list(value.get("deployments")))):
         if item.get("name") == wanted:
             return _mapping(item.get("taskRoles"))
-        notes.append(_note(f"deployments[{index}]", (
-            f"`deployments[{index}]` is not the default one and adds nothing.")))
+        notes.append(_note(f"deployments[{index}]", Sentence(
+            "`deployments[{index}]` is not the default one and adds nothing.", index=index)))
     return {}
 
 
 def _lost(path: str, task: Mapping[str, Any]) -> Iterator[Problem]:
     if task.get("taskRetryCount"):
-        yield _note(f"{path}.taskRetryCount", (
-            f"`{path}.taskRetryCount` steers nothing here: a job is tried again as a whole, "
-            "`retryCount` times."))
+        yield _note(f"{path}.taskRetryCount", Sentence(
+            "`{path}.taskRetryCount` steers nothing here: a job is tried again as a whole, "
+            "`retryCount` times.", path=path))
     if _mapping(task.get("extraContainerOptions")).get("infiniband"):
         yield _note(f"{path}.extraContainerOptions.infiniband",
-                    f"`{path}.extraContainerOptions.infiniband` steers nothing here.")
+                    Sentence(
+                        "`{path}.extraContainerOptions.infiniband` steers nothing here.",
+                        path=path))
     for name in sorted(set(task) - _ROLE_FIELDS):
-        yield _note(f"{path}.{name}", f"`{path}.{name}` steers nothing here.")
+        yield _note(f"{path}.{name}", Sentence(
+            "`{path}.{name}` steers nothing here.", path=path, name=name))
 
 
 def _note(path: str, message: str) -> Problem:

@@ -27,6 +27,7 @@ from registry.source import component_type
 from registry.trees import Tree
 from registry.uses import uses_of
 from registry.yaml_nodes import MAX_BYTES
+from runner.sentence import Sentence
 
 README, MAX_README_BYTES = b"README.md", 64 << 10
 MAX_FOLDERS_READ, FOLDERS_A_COMMIT = 2_000_000, 20_000  # at once, and for each commit more
@@ -34,8 +35,9 @@ BYTES_A_FOLDER = 2500  # a longer list of names counts as several
 MAX_COMMITS, MAX_SEEN = 40_000, 40_000  # kept in memory; the latter are commits and files
 TOO_LARGE = Problem(
     line=1, column=1,
-    message=f"The file is larger than {MAX_BYTES // 1000} kB, which no component is, so it was not "
-            "fetched. Keep data in files of their own.")
+    message=Sentence(
+        "The file is larger than {most_kb} kB, which no component is, so it was not fetched. Keep "
+        "data in files of their own.", most_kb=MAX_BYTES // 1000))
 
 
 class Reader:

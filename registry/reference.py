@@ -11,6 +11,7 @@ from typing import Any, Callable, Collection, Iterable, Protocol, TypeVar
 import semver
 
 from registry.errors import InvalidInputError
+from runner.sentence import Sentence
 
 LATEST = "latest"
 YANKED, DEPRECATED = "yanked", "deprecated"  # what owners say of versions
@@ -52,10 +53,11 @@ class Reference:
         """Raises InvalidInputError for what is no reference."""
         parts = REFERENCE.fullmatch(text)
         if parts is None:
-            what = f"`{text[:200]}` is no reference." if text.strip() else "No component is named."
-            raise InvalidInputError(
-                f"{what} Write `type/name`, `type/name@1.0.0`, "
-                "`type/name@^1.0` or `type/name@<commit>`.")
+            what = Sentence("`{text}` is no reference.", text=text[:200]) if text.strip() \
+                else Sentence("No component is named.")
+            raise InvalidInputError(Sentence(
+                "{what} Write `type/name`, `type/name@1.0.0`, `type/name@^1.0` or "
+                "`type/name@<commit>`.", what=what))
         return cls(source=parts["source"] or "", type=parts["type"] or "", name=parts["name"],
                    selector=parts["version"] or LATEST)
 

@@ -32,6 +32,7 @@ from registry.protocol_2 import CATALOGUED
 from registry.reference import REFERENCE
 from registry.yaml_nodes import Path, in_order, path_text, summary
 from registry.yaml_text import read
+from runner.sentence import Sentence, either, said_by
 from runner.spec import Image, Input, JobSpec, PortRequest, Resources, TaskRoleSpec
 
 _JOB_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}")
@@ -56,9 +57,9 @@ def resolve(component: Component, *, catalog: Catalog, user: str,
     Raises InvalidInputError with every problem that was found.
     """
     if component.type != "job":
-        raise InvalidInputError(
-            f"`{component.reference}` is of type {component.type}. Only jobs can be submitted; "
-            "find one that uses it in the marketplace.")
+        raise InvalidInputError(Sentence(
+            "`{reference}` is of type {type}. Only jobs can be submitted; find one that uses "
+            "it in the marketplace.", reference=component.reference, type=component.type))
     if component.is_protocol_2:
         raise ComponentError(CATALOGUED, [
             replace(problem, severity="error") for problem in component.warnings
@@ -102,9 +103,9 @@ class _Resolution:
 
     def _check_name(self, name: str | None) -> None:
         if name and not _JOB_NAME.fullmatch(name):
-            self.problems.append(Problem(path="name", message=(
-                f"`{name[:80]}` cannot be the name of a job. Use 1 to 255 letters, digits or any "
-                "of `- . _ ~`.")))
+            self.problems.append(Problem(path="name", message=Sentence(
+                "`{name}` cannot be the name of a job. Use 1 to 255 letters, digits or any of `- . "
+                "_ ~`.", name=name[:80])))
 
     def _substituted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The job with all references replaced, held once more against the rules."""
@@ -163,9 +164,9 @@ class _Resolution:
     def _image(self, wanted: str | None, path: Path) -> Image:
         wanted = wanted or self.prerequisites.only_image
         if not wanted:
-            self.problems.append(at_key(self.document, (*path, "role"), (
-                "This task names no `dockerimage`, and the prerequisites have not exactly one. "
-                "Add `dockerimage: …` with the name of one.")))
+            self.problems.append(at_key(self.document, (*path, "role"), Sentence(
+                "This task names no `dockerimage`, and the prerequisites have not exactly one. Add "
+                "`dockerimage: …` with the name of one.")))
             return Image(uri="")
         found = self._found("dockerimage", wanted, (*path, "dockerimage"))
         return Image(uri=found.document["uri"] if found else "")
@@ -177,7 +178,7 @@ class _Resolution:
         try:
             return inputs_of(kind, found.document, found.base, self.prerequisites.home)
         except (ValueError, NotFoundError) as error:
-            self._report((*found.path, "uri") if found.path else path, str(error))
+            self._report((*found.path, "uri") if found.path else path, said_by(error))
             return ()
 
     def _check_targets(self, inputs: list[Input], path: Path) -> None:
@@ -185,8 +186,9 @@ class _Resolution:
         for item in inputs:
             other = first.setdefault(item.target, item)
             if other is not item:
-                self._report(path, f"`{other.uri[:200]}` and `{item.uri[:200]}` would both be "
-                                   f"`{item.target}`. Give one prerequisite another name.")
+                self._report(path, Sentence(
+                    "`{uri}` and `{uri2}` would both be `{target}`. Give one prerequisite another "
+                    "name.", uri=other.uri[:200], uri2=item.uri[:200], target=item.target))
 
     def _found(self, kind: str, wanted: str, path: Path) -> Prerequisite | None:
         try:
@@ -194,10 +196,12 @@ class _Resolution:
             self._advise(path, found.advice)
             return found
         except NotFoundError as error:
-            near = " or ".join(f"`{name}`" for name in error.nearest[:3])
-            self._report(path, f"No {kind} `{wanted[:255]}` is among the prerequisites or in the "
-                               f"marketplace.{f' Did you mean {near}?' if near else ''} Correct "
-                               "the name, or write it out in `prerequisites`.")
+            near = [f"`{name}`" for name in error.nearest[:3]]
+            self._report(path, Sentence(
+                "No {kind} `{wanted}` is among the prerequisites or in the marketplace.{hint} "
+                "Correct the name, or write it out in `prerequisites`.", kind=kind,
+                wanted=wanted[:255],
+                hint=Sentence(" Did you mean {names}?", names=either(near)) if near else ""))
         except (ConflictError, GoneError, InvalidInputError) as error:
             self._report(path, error.message)
         return None
@@ -209,7 +213,9 @@ class _Resolution:
         written = self.document.text[place.start:place.end] if place else ""
         if not PLACEHOLDER.search(written):
             return problem
-        return replace(problem, message=f"{problem.message} The value stands for `{written[:80]}`.")
+        return replace(problem, message=Sentence(
+            "{message} The value stands for `{written}`.", message=problem.message,
+            written=written[:80]))
 
     def _report(self, path: Path, message: str) -> None:
         problem = at_value(self.document, path, message)

@@ -12,6 +12,7 @@ from typing import Any, Iterable, Iterator, Sequence
 import yaml
 
 from registry.errors import ComponentError, Problem
+from runner.sentence import Sentence, joined, plural
 
 MAX_BYTES = 256_000
 MAX_PROBLEMS = 100
@@ -30,44 +31,59 @@ _SIMPLE_KEY = re.compile(r"[A-Za-z0-9_$~-]+")
 # What libyaml says, and what a person can do about it.
 _ADVICE = (
     ("mapping values are not allowed",
-     "A `:` cannot stand here. If it belongs to a text, put the whole text in quotes; if this is a "
-     "field, give it a line of its own, indented like the fields around it."),
+     Sentence(
+         "A `:` cannot stand here. If it belongs to a text, put the whole text in quotes; if this "
+         "is a field, give it a line of its own, indented like the fields around it.")),
     ("block sequence entries are not allowed",
-     "A list item `- …` cannot stand here. Begin the list on the next line, two spaces further "
-     "in."),
+     Sentence(
+         "A list item `- …` cannot stand here. Begin the list on the next line, two spaces further "
+         "in.")),
     ("did not find expected key",
-     "A new field was expected here. Indent this line like the fields above it; if it belongs to "
-     "the value before it, put that whole value in one pair of quotes."),
+     Sentence(
+         "A new field was expected here. Indent this line like the fields above it; if it belongs "
+         "to the value before it, put that whole value in one pair of quotes.")),
     ("did not find expected '-' indicator",
-     "A list item was expected here. Begin the line with `- `, indented like the items above it."),
+     Sentence(
+         "A list item was expected here. Begin the line with `- `, indented like the items above "
+         "it.")),
     ("did not find expected ',' or ']'",
-     "The list opened with `[` here is not closed. Separate its items by commas and write `]` "
-     "at its end."),
+     Sentence(
+         "The list opened with `[` here is not closed. Separate its items by commas and write `]` "
+         "at its end.")),
     ("did not find expected ',' or '}'",
-     "The fields opened with `{` here are not closed. Separate them by commas and write `}` "
-     "at their end."),
+     Sentence(
+         "The fields opened with `{` here are not closed. Separate them by commas and write `}` at "
+         "their end.")),
     ("found unexpected end of stream",
-     "The quoted text that begins here is never closed. Write the closing quote."),
+     Sentence("The quoted text that begins here is never closed. Write the closing quote.")),
     ("could not find expected ':'",
-     "This line is no field: a `:` and a space are missing after its name. Write `name: value`."),
+     Sentence(
+         "This line is no field: a `:` and a space are missing after its name. Write "
+         "`name: value`.")),
     ("found unknown escape character",
-     "This backslash sequence is unknown between double quotes. Write `\\\\` for a backslash, "
-     "or use single quotes."),
+     Sentence(
+         "This backslash sequence is unknown between double quotes. Write `\\\\` for a backslash, "
+         "or use single quotes.")),
     ("found invalid Unicode character escape",
-     "This backslash sequence names no character. Write `\\\\` for a backslash, "
-     "or use single quotes."),
+     Sentence(
+         "This backslash sequence names no character. Write `\\\\` for a backslash, or use single "
+         "quotes.")),
     ("did not find expected <document start>",
-     "The document ends before this line. Indent it like the first line of the file."),
+     Sentence("The document ends before this line. Indent it like the first line of the file.")),
     ("did not find expected alphabetic or numeric character",
-     "`*` and `&` begin an alias or an anchor of YAML. If a text is meant, put it in quotes."),
-    ("found undefined tag handle", "A value cannot begin with `!`. Put it in quotes."),
+     Sentence(
+         "`*` and `&` begin an alias or an anchor of YAML. If a text is meant, put it in quotes.")),
+    ("found undefined tag handle", Sentence("A value cannot begin with `!`. Put it in quotes.")),
     ("did not find expected comment or line break",
-     "After `|` or `>` the text must begin on the next line, two spaces further in."),
+     Sentence("After `|` or `>` the text must begin on the next line, two spaces further in.")),
     ("did not find expected node content",
-     "A value is missing or misplaced here. Write the value; put a text that begins with "
-     "`]`, `}`, `,` or `?` in quotes."),
-    ("found incompatible YAML document", "Only YAML 1.2 is read. Remove the `%YAML` line."),
-    ("found unknown directive name", "Lines that begin with `%` are not read. Remove the line."),
+     Sentence(
+         "A value is missing or misplaced here. Write the value; put a text that begins with `]`, "
+         "`}`, `,` or `?` in quotes.")),
+    ("found incompatible YAML document", Sentence(
+        "Only YAML 1.2 is read. Remove the `%YAML` line.")),
+    ("found unknown directive name", Sentence(
+        "Lines that begin with `%` are not read. Remove the line.")),
 )
 # Not the end of the file, where libyaml notices, but where the quote or bracket was opened.
 _MARKED_AT_THE_BEGIN = ("found unexpected end of stream", "did not find expected ','")
@@ -113,10 +129,12 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 def summary(problems: Iterable[Problem]) -> str:
     """The first error with its place, and how many errors follow."""
     errors = [problem for problem in in_order(problems) if problem.severity == "error"]
-    where = f"Line {errors[0].line}, column {errors[0].column}: " if errors[0].line else ""
-    rest = len(errors) - 1
-    more = f" ({rest} more problem{'s' if rest > 1 else ''})" if rest else ""
-    return f"{where}{errors[0].message}{more}"
+    first, rest = errors[0], len(errors) - 1
+    said = first.message if not first.line else Sentence(
+        "Line {line}, column {column}: {message}", line=first.line, column=first.column,
+        message=first.message)
+    return joined(said, plural("({count} more problem)", "({count} more problems)", rest)
+                  if rest else "")
 
 
 def component_error(problems: Sequence[Problem]) -> ComponentError:
@@ -193,17 +211,17 @@ class _Composer:
 
     def _check_start(self, event: Any, start: int) -> None:
         if self.root:
-            raise self._refusal(start, (
+            raise self._refusal(start, Sentence(
                 "A file holds one document. Move what follows this line to a file of its own, or "
                 "remove the `---`."))
         if event.version not in (None, (1, 2)):
-            raise self._refusal(start, "Only YAML 1.2 is read. Remove the `%YAML` line.")
+            raise self._refusal(start, Sentence("Only YAML 1.2 is read. Remove the `%YAML` line."))
 
     def _begin(self, event: Any, start: int) -> None:
         is_map = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", f"tag:yaml.org,2002:{'map' if is_map else 'seq'}"):
             tag = event.tag.removeprefix("tag:yaml.org,2002:")[:80]
-            raise self._refusal(start, f"The tag `{tag}` is not read. Remove it.")
+            raise self._refusal(start, Sentence("The tag `{tag}` is not read. Remove it.", tag=tag))
         node = Node("map" if is_map else "list", start, start)
         self._count(node, start)
         if event.anchor:
@@ -232,27 +250,32 @@ class _Composer:
         target = self._anchors.get(event.anchor)
         self._aliases += 1
         if target is None:
-            raise self._refusal(start, f"{name} stands for an anchor that is not above it. "
-                                       "Put the text in quotes if no alias is meant.")
+            raise self._refusal(start, Sentence(
+                "{name} stands for an anchor that is not above it. Put the text in quotes if no "
+                "alias is meant.", name=name))
         if any(target is node for node in self._open):
-            raise self._refusal(start, f"{name} would contain itself. Write the value out.")
+            raise self._refusal(start, Sentence(
+                "{name} would contain itself. Write the value out.", name=name))
         if self._aliases > MAX_ALIASES:
-            raise self._refusal(start, f"{name} is one alias too many; {MAX_ALIASES} are possible. "
-                                       "Write the values out.")
+            raise self._refusal(start, Sentence(
+                "{name} is one alias too many; {max_aliases} are possible. Write the values out.",
+                name=name, max_aliases=MAX_ALIASES))
         return dataclasses.replace(target, start=start, end=end)
 
     def _count(self, node: Node, start: int) -> None:
         self._nodes += node.nodes
         self._characters += node.characters
         if len(self._open) + node.height > MAX_DEPTH:
-            raise self._refusal(start, f"More than {MAX_DEPTH} levels are nested here. "
-                                       "Write it flatter.")
+            raise self._refusal(start, Sentence(
+                "More than {max_depth} levels are nested here. Write it flatter.",
+                max_depth=MAX_DEPTH))
         if self._nodes > MAX_NODES:
-            raise self._refusal(start, f"Here the file passes {MAX_NODES:,} values, with aliases "
-                                       "written out. Keep large contents in a file of their own.")
+            raise self._refusal(start, Sentence(
+                "Here the file passes {max_nodes:,} values, with aliases written out. Keep large "
+                "contents in a file of their own.", max_nodes=MAX_NODES))
         if self._characters > MAX_CHARACTERS:
-            raise self._refusal(start, "The aliases multiply the text too often. "
-                                       "Write the values out.")
+            raise self._refusal(start, Sentence(
+                "The aliases multiply the text too often. Write the values out."))
 
     def _refusal(self, start: int, message: str) -> ComponentError:
         return component_error([self.lines.problem(start, message)])
@@ -296,16 +319,18 @@ def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError) -> list[Problem]
     if said.startswith("found character"):
         return _stray_characters(lines, offset)
     advice = next((text for start, text in _ADVICE if said.startswith(start)),
-                  f"This is not YAML: {said}. Compare the indentation and the quotes here with "
-                  "the lines above.")
+                  Sentence(
+                      "This is not YAML: {said}. Compare the indentation and the quotes here with "
+                      "the lines above.", said=said))
     return [lines.problem(offset, advice)]
 
 
 def _stray_characters(lines: Lines, offset: int) -> list[Problem]:
     character = lines.text[offset:offset + 1]
     if character != "\t":
-        return [lines.problem(offset, f"A value cannot begin with `{character}` unless it is in "
-                                      "quotes. Put it in quotes.")]
+        return [lines.problem(offset, Sentence(
+            "A value cannot begin with `{character}` unless it is in quotes. Put it in quotes.",
+            character=character))]
     tabs = [found.end() - 1 for found in _TAB_INDENT.finditer(lines.text) if found.end() > offset]
-    return [lines.problem(tab, "A tab cannot indent YAML. Use two spaces for each level.")
+    return [lines.problem(tab, Sentence("A tab cannot indent YAML. Use two spaces for each level."))
             for tab in tabs[:MAX_PROBLEMS] or [offset]]

@@ -10,6 +10,7 @@ import yaml
 
 from registry.errors import Problem
 from registry.yaml_nodes import MAX_BYTES, MAX_PROBLEMS, Lines, Node, Path, component_error, compose
+from runner.sentence import Sentence, said_by
 
 MAX_INTEGER = 2 ** 63 - 1
 
@@ -77,17 +78,21 @@ class Document(Lines):
 
     def _key_fault(self, key: Node, seen: dict[str, Any], path: Path) -> str:
         if key.kind != "scalar":
-            return "A list or a mapping cannot be the name of a field. Write a plain name."
+            return Sentence(
+                "A list or a mapping cannot be the name of a field. Write a plain name.")
         if not key.text or "\0" in key.text:
-            return "This field has no proper name. Write one before the `:`, or remove the line."
+            return Sentence(
+                "This field has no proper name. Write one before the `:`, or remove the line.")
         if key.text == "<<" and key.tag == "plain":
-            return ("Merge keys (`<<`) are not part of YAML 1.2. "
-                    "Write the fields out where they are needed.")
+            return Sentence(
+                "Merge keys (`<<`) are not part of YAML 1.2. Write the fields out where they are "
+                "needed.")
         if key.text not in seen:
             return ""
         first = self.places[(*path, key.text)].key or 0
-        return (f"`{key.text[:80]}` is written twice, first on line {self.line_column(first)[0]}. "
-                "Keep one of the two.")
+        return Sentence(
+            "`{text}` is written twice, first on line {line}. Keep one of the two.",
+            text=key.text[:80], line=self.line_column(first)[0])
 
     def _scalar(self, node: Node, path: Path) -> Any:
         tag = _scalar_tag(node)
@@ -97,7 +102,7 @@ class Document(Lines):
         try:
             return _scalar_value(node.text, tag)
         except ValueError as error:
-            self._report(node.start, str(error), path)
+            self._report(node.start, said_by(error), path)
             return None
 
     def _report(self, offset: int, message: str, path: Path) -> None:
@@ -131,9 +136,9 @@ def _check_size(text: bytes | str) -> None:
     if size > MAX_BYTES:
         head = text[:MAX_BYTES]
         lines = Lines(head if isinstance(head, str) else head.decode(errors="replace"))
-        raise component_error([lines.problem(len(lines.text), (
-            f"The text has {size:,} bytes; the limit of {MAX_BYTES:,} is passed here. "
-            "Keep large contents in a file of their own and give its URI."))])
+        raise component_error([lines.problem(len(lines.text), Sentence(
+            "The text has {size:,} bytes; the limit of {max_bytes:,} is passed here. Keep large "
+            "contents in a file of their own and give its URI.", size=size, max_bytes=MAX_BYTES))])
 
 
 def _check_characters(text: str) -> None:
@@ -149,14 +154,15 @@ def _decode(text: bytes) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         lines = Lines(text[:error.start].decode())
-        raise component_error([lines.problem(len(lines.text), (
-            f"The byte 0x{text[error.start]:02x} here is not UTF-8. Save the file as UTF-8."))
+        raise component_error([lines.problem(len(lines.text), Sentence(
+            "The byte 0x{byte:02x} here is not UTF-8. Save the file as UTF-8.",
+            byte=text[error.start]))
         ]) from error
 
 
 def _forbidden_text(character: str) -> str:
     name = "NUL" if character == "\0" else f"U+{ord(character):04X}"
-    return f"The invisible character {name} cannot stand in YAML. Remove it."
+    return Sentence("The invisible character {name} cannot stand in YAML. Remove it.", name=name)
 
 
 def _scalar_tag(node: Node) -> str:
@@ -169,13 +175,15 @@ def _scalar_tag(node: Node) -> str:
 
 def _scalar_value(text: str, tag: str) -> Any:
     if "\0" in text:
-        raise ValueError("This text contains NUL. Remove the `\\0`.")
+        raise ValueError(Sentence("This text contains NUL. Remove the `\\0`."))
     if tag == "str":
         return text
     if tag not in _FORMS:
-        raise ValueError(f"The tag `{tag[:80]}` is not read. Remove it, or put the text in quotes.")
+        raise ValueError(Sentence(
+            "The tag `{tag}` is not read. Remove it, or put the text in quotes.", tag=tag[:80]))
     if not _FORMS[tag].fullmatch(text):
-        raise ValueError(f"`{text[:80]}` does not fit its tag `!!{tag}`. Remove the tag.")
+        raise ValueError(Sentence(
+            "`{text}` does not fit its tag `!!{tag}`. Remove the tag.", text=text[:80], tag=tag))
     if tag == "null":
         return None
     return text.lower() == "true" if tag == "bool" else _number(text, tag)
@@ -185,13 +193,15 @@ def _number(text: str, tag: str) -> int | float:
     if tag == "float":
         value = float(text) if text.lstrip("+-")[1:2] not in tuple("iInN") else math.inf
         if not math.isfinite(value):
-            raise ValueError(f"`{text[:80]}` is no finite number. Put it in quotes to pass it on "
-                             "as text.")
+            raise ValueError(Sentence(
+                "`{text}` is no finite number. Put it in quotes to pass it on as text.",
+                text=text[:80]))
         return value
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     if len(text) > 80 or abs(int(text.removeprefix("0o"), base)) > MAX_INTEGER:
-        raise ValueError(f"`{text[:24]}` is larger than {MAX_INTEGER}. Put it in quotes to pass "
-                         "it on as text.")
+        raise ValueError(Sentence(
+            "`{text}` is larger than {max_integer}. Put it in quotes to pass it on as text.",
+            text=text[:24], max_integer=MAX_INTEGER))
     return int(text.removeprefix("0o"), base)
 
 

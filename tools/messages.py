@@ -5,18 +5,23 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
+from typing import Any, Iterator
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
+from registry.component_rules import first_sentence
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "registry" / "translations"
+SCHEMAS = ROOT / "registry" / "schemas"
 # Where texts stand: folder → which files, read how.
 PLACES = {"templates": ("**.html", "jinja2"), "registry": ("**.py", "python"),
-          "frontend/src": ("**.js", "javascript")}
+          "runner": ("**.py", "python"), "frontend/src": ("**.js", "javascript")}
 OPTIONS = {"**.html": {"trimmed": "true", "silent": "false"}}
 HEADER = """msgid ""
 msgstr ""
@@ -25,7 +30,8 @@ msgstr ""
 "Content-Type: text/plain; charset=utf-8\\n"
 
 """
-KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
+KEYWORDS = {"_": None, "N_": None, "gettext": None, "ngettext": (1, 2),
+            "Sentence": None, "plural": (1, 2)}
 
 
 def extracted() -> Catalog:
@@ -37,7 +43,21 @@ def extracted() -> Catalog:
                 strip_comment_tags=True):
             found.add(text, locations=[(f"{folder}/{file}", 1)], auto_comments=comments,
                       context=context)
+    for path in sorted(SCHEMAS.glob("*.json")):
+        for text in described(json.loads(path.read_bytes())):
+            found.add(text, locations=[(path.relative_to(ROOT).as_posix(), 1)])
     return found
+
+
+def described(schema: Any) -> Iterator[str]:
+    """What a JSON Schema says of values: titles, descriptions, and how these begin."""
+    for key, item in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if key == "description" and isinstance(item, str):
+            yield from (item, first_sentence(item))
+        elif key == "title" and isinstance(item, str):
+            yield item
+        elif isinstance(item, (dict, list)):
+            yield from described(item)
 
 
 def read(path: Path) -> Catalog:

@@ -7,8 +7,8 @@ from registry.config import Secret
 from registry.errors import InvalidInputError, Problem, UnauthorizedError
 from registry.views import auth, github_access
 from registry.views.api_openapi import Access, Api
-from registry.views.errors import API_PREFIX
 from registry.views.models import account as models
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 
 api = Api("api_account", API_PREFIX)

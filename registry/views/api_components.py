@@ -22,10 +22,10 @@ from registry.views.entries import (
     version_json,
     versions_of,
 )
-from registry.views.errors import API_PREFIX
 from registry.views.finding import suggestions
 from registry.views.models import components as models
 from registry.views.models.search import CompletionQuery, Completions, ComponentPage, SearchQuery
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 
 COMPLETIONS_KEPT_S = 60

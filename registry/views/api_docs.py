@@ -24,7 +24,7 @@ from registry.views import (
 )
 from registry.views.addresses import origin
 from registry.views.api_openapi import Access, Api, document
-from registry.views.errors import API_PREFIX
+from registry.views.programs import API_PREFIX
 from registry.wording import N_
 
 TITLE = "PAIShare"

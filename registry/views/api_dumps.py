@@ -8,8 +8,8 @@ from flask import Response, send_file
 from registry.signing import key_id
 from registry.views import auth
 from registry.views.api_openapi import Access, Api
-from registry.views.errors import API_PREFIX
 from registry.views.models import dumps as models
+from registry.views.programs import API_PREFIX
 from registry.views.security import as_file
 from registry.views.services import services
 from registry.views.text import iso

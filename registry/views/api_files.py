@@ -8,9 +8,9 @@ from flask import Response, url_for
 from registry.views import auth
 from registry.views.api_openapi import Api
 from registry.views.downloads import archive_response, file_shown
-from registry.views.errors import API_PREFIX
 from registry.views.job_access import job_of
 from registry.views.models import jobs as models
+from registry.views.programs import API_PREFIX
 
 api = Api("api_files", API_PREFIX)
 

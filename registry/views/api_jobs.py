@@ -14,7 +14,6 @@ from registry.views import auth, submissions
 from registry.views.addresses import address_of
 from registry.views.api_openapi import Access, Api
 from registry.views.downloads import artifact_response, log_response, merged_log_response
-from registry.views.errors import API_PREFIX
 from registry.views.job_access import (
     found_in_log,
     is_open,
@@ -27,6 +26,7 @@ from registry.views.job_access import (
 )
 from registry.views.models import jobs as models
 from registry.views.models.machine import Pause, Queue
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 from runner.spec import FINAL_STATES
 

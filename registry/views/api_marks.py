@@ -6,8 +6,8 @@ from typing import Any
 from registry.views import mark_access
 from registry.views.api_openapi import Api
 from registry.views.entries import find_entry, resolved_json
-from registry.views.errors import API_PREFIX
 from registry.views.models import components as models
+from registry.views.programs import API_PREFIX
 
 api = Api("api_marks", API_PREFIX)
 

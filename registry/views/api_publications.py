@@ -7,9 +7,9 @@ from registry.preview import Wanted
 from registry.publication import Publication
 from registry.views.api_openapi import Api
 from registry.views.auth import required_user
-from registry.views.errors import API_PREFIX
 from registry.views.models import publications as models
 from registry.views.models.base import Empty
+from registry.views.programs import API_PREFIX
 from registry.views.publications import confirmed, looked_again, preview_json, publication_json
 from registry.views.services import services
 

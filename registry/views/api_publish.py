@@ -5,9 +5,9 @@ from typing import Any
 
 from registry.views.api_openapi import Api
 from registry.views.auth import required_user
-from registry.views.errors import API_PREFIX
 from registry.views.models import components as models
 from registry.views.models.publications import Publication
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 
 api = Api("api_publish", API_PREFIX)

@@ -11,9 +11,9 @@ from registry.uses import Use, uses_of
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
 from registry.views.entries import component_of, find_entry, resolved_json
-from registry.views.errors import API_PREFIX
 from registry.views.models import relations as models
 from registry.views.models.components import ComponentQuery
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 from registry.views.versions import compared
 

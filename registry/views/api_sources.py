@@ -6,9 +6,9 @@ from typing import Any
 from registry.versions import FileProblem
 from registry.views import auth
 from registry.views.api_openapi import Access, Api
-from registry.views.errors import API_PREFIX
 from registry.views.models import sources as models
 from registry.views.models.machine import Health, Machine
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,

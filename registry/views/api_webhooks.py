@@ -8,8 +8,8 @@ from flask import request
 
 from registry.errors import InvalidInputError, UnauthorizedError
 from registry.views.api_openapi import Access, Api
-from registry.views.errors import API_PREFIX
 from registry.views.models import sources as models
+from registry.views.programs import API_PREFIX
 from registry.views.services import services
 from registry.webhooks import event_of, is_signed
 

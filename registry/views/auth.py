@@ -26,8 +26,8 @@ from flask_wtf.csrf import CSRFProtect
 
 from registry.accounts import User
 from registry.errors import ForbiddenError, NotFoundError, UnauthorizedError
-from registry.views.errors import is_api
 from registry.views.language import gettext as _
+from registry.views.programs import is_api
 from registry.views.services import services
 
 SESSION_LIFETIME = timedelta(days=14)

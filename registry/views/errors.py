@@ -18,9 +18,8 @@ from registry.errors import (
     UnauthorizedError,
 )
 from registry.github_errors import GitHubError
+from registry.views.programs import is_api, is_openpai
 
-API_PREFIX = "/api/v3"
-OPENPAI_PREFIXES = ("/api/v1", "/api/v2", "/rest-server/api")
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
                  403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
                  410: "NoTemplateError"}
@@ -49,19 +48,6 @@ def register(app: Flask) -> None:
     for kind in (RecursionError, UnicodeEncodeError):
         app.register_error_handler(kind, on_impossible_text)
     app.register_error_handler(Exception, on_unexpected)
-
-
-def is_api() -> bool:
-    return _is_below(API_PREFIX) or is_openpai()
-
-
-def is_openpai() -> bool:
-    """Whether a program asks that was written for OpenPAI."""
-    return any(_is_below(prefix) for prefix in OPENPAI_PREFIXES)
-
-
-def _is_below(prefix: str) -> bool:
-    return request.path == prefix or request.path.startswith(f"{prefix}/")
 
 
 def on_registry_error(error: RegistryError) -> ResponseReturnValue:

@@ -15,7 +15,9 @@ from flask import Flask, g, request
 from markupsafe import Markup
 
 from registry.config import PACKAGE
-from registry.views.errors import is_api
+from registry.errors import Problem
+from registry.views.programs import is_api
+from runner.sentence import Sentence
 
 # Pages are written in English; every other language has one file, translations/<name>.po.
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -31,6 +33,7 @@ def register(app: Flask) -> None:
     app.add_template_global(language)
     app.jinja_env.globals["LANGUAGES"] = LANGUAGES
     app.add_template_global(script_texts)
+    app.add_template_filter(said)
 
 
 def language() -> str:
@@ -58,6 +61,18 @@ def ngettext(one: str, many: str, count: int, /, **values: Any) -> str:
     """As gettext, for a text that depends on how many there are; `%(num)d` is the count."""
     found = _translations(language()).ngettext(one, many, count)
     return found % {"num": count, **values} if values else found
+
+
+def said(text: str) -> str:
+    """What a lower layer says, in the language of this response; a text of others as it is."""
+    if isinstance(text, Sentence):
+        return text.said(gettext, ngettext)
+    return gettext(text) if text else ""
+
+
+def problem_json(problem: Problem) -> dict[str, object]:
+    """A problem as the scripts of a page take it, in the reader's language."""
+    return {**problem.as_json(), "message": said(problem.message)}
 
 
 def script_texts() -> Markup:

@@ -24,6 +24,7 @@ from registry.views.drafts import (
 )
 from registry.views.entries import choices_page, find_entry
 from registry.views.job_access import job_of
+from registry.views.language import problem_json
 from registry.views.services import services
 from runner.spec import TaskRoleSpec
 
@@ -102,7 +103,7 @@ def check_text() -> ResponseReturnValue:
     user = auth.required_user()
     found = check(user, draft_of_form(request.form))
     return jsonify(
-        problems=[problem.as_json() for problem in (*found.problems, *found.advice)],
+        problems=[problem_json(problem) for problem in (*found.problems, *found.advice)],
         roles=[_role_json(role) for role in found.spec.task_roles] if found.spec else [],
         fit=found.fit, free_gpus=submissions.free_gpus() if found.wants_gpus else None)
 

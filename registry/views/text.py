@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from registry.placeholders import as_text
 from registry.views.language import gettext as _
-from registry.views.language import locale
+from registry.views.language import locale, said
 
 SPANS_S = (86400 * 365, 86400 * 30, 86400, 3600, 60)
 UNITS = ("KB", "MB", "GB", "TB")
@@ -109,8 +109,8 @@ def size(count: int) -> str:
 
 
 def ticks(text: str) -> Markup:
-    """Escaped text in which `code` between backticks is set as code."""
-    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
+    """What was said, in the reader's language and escaped; `code` between backticks is code."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(said(text)))))
 
 
 def markdown(text: str) -> Markup:
