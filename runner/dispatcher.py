@@ -111,7 +111,7 @@ class Dispatcher:
     def __init__(self, store: JobStore, engine: Engine, rules: RulesFile, *,
                  attempts: Callable[[], Iterable[Running]] = tuple,
                  clock: Callable[[], float] = time.time) -> None:
-        self._store, self._engine, self._rules = store, engine, rules
+        self._store, self._engine, self.rules = store, engine, rules
         self._attempts, self._clock = attempts, clock
         self._lock = threading.RLock()
         self._known: dict[str, _Known] = {}
@@ -262,17 +262,28 @@ class Dispatcher:
         """
         with self._lock:
             if self._starts is None:
-                self._starts = self._forecast()
+                self._starts = self._forecast(self._ordered, self._known)
             found = self._starts.get(job_id)
         return None if found is None else _iso(found)
 
-    def _forecast(self) -> dict[str, float]:
-        rules, now_s = self._rules.rules(), self._clock()
+    def expected_start_of(self, spec: JobSpec) -> str | None:
+        """When a job that came now may be expected to start, in UTC; None where nobody knows."""
+        with self._lock:
+            scene = self._scene(self._engine.capacity())
+            new = self._known_of(spec, scene.now_s, scene.whole)
+            ordered = self._in_order(scene, [
+                *self._ordered, _waiting("", new, sys.maxsize, scene.rules)])
+            found = self._forecast(ordered, {**self._known, "": new}).get("")
+        return None if found is None else _iso(found)
+
+    def _forecast(self, ordered: Sequence[Waiting], known: Mapping[str, _Known]
+                  ) -> dict[str, float]:
+        rules, now_s = self.rules.rules(), self._clock()
         if self.pause_reason() is not None:
             return {}
-        jobs = [replace(each, limit_s=self._lasts_s(self._known[each.id].spec, each.limit_s))
-                for each in self._ordered[:FORECAST_JOBS] if each.id in self._known
-                and not rules.objections(self._known[each.id].spec)]
+        jobs = [replace(each, limit_s=self._lasts_s(known[each.id].spec, each.limit_s))
+                for each in ordered[:FORECAST_JOBS] if each.id in known
+                and not rules.objections(known[each.id].spec)]
         promises = list(self._promises.values())
         held = [each.held(self._lasts_s(each.known.spec, each.limit_s, now_s - each.begin_s))
                 for each in promises]
@@ -313,7 +324,7 @@ class Dispatcher:
         return _Known(spec=spec, needs=needs, share=share_of(needs, whole), arrived_s=arrived_s)
 
     def _scene(self, machines: tuple[Machine, ...]) -> Scene:
-        rules = self._rules.rules()
+        rules = self.rules.rules()
         self._count(whole_of(machines, {}))
         promises = list(self._promises.values())
         whole, free = self._free(promises, rules, machines)

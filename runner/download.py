@@ -65,6 +65,17 @@ class Downloader:
         return self._fetch(uri, uri, sha256, watch, lambda transfer: (
             transfer.copy(source, self._folders) if source else transfer.download(self._network)))
 
+    def missing(self, uri: str, sha256: str | None) -> int | None:
+        """How many bytes of a file have to come; 0: it is here, None: nobody knows.
+
+        What is here may have changed where it came from; that is asked when a job fetches it.
+        """
+        if sha256 is None:
+            sha256 = self._cache.note(self._cache.key(uri)).get("sha256")
+        if self._cache.has_file(sha256) or scheme_of(uri) == "file":
+            return 0
+        return self._network.size(uri)
+
     def _fetch(self, uri: str, address: str, sha256: str | None, watch: Watch,
                bring: Callable[[_Transfer], str]) -> str:
         if self._cache.has_file(sha256):

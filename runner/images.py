@@ -14,6 +14,7 @@ from runner.errors import Cancelled, EngineError, RunnerError
 from runner.image_access import ImageAccess
 from runner.pull_progress import PullProgress
 from runner.spec import Image, Login
+from runner.supplies import Supply
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,12 @@ class Images:
         with self._lock:
             pulls = [pull for pull in self._pulls.values() if job_id in pull.waiting]
             return [pull.as_json() for pull in pulls]
+
+    def supply(self, image: Image, user: str) -> Supply:
+        """An image as `bring` would find it now; no registry is asked."""
+        found = self._driver.image(image.digest or image.uri)
+        is_here = found is not None and self._access.may_use(found[0], image.uri, user)
+        return Supply(kind="image", uri=image.uri, missing=0 if is_here else None)
 
     def bring(self, image: Image, want: Want) -> Brought:
         """Have an image here, and know that this user may use it.

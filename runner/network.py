@@ -14,9 +14,10 @@ from urllib3.util.connection import create_connection
 from urllib3.util.retry import Retry
 
 from runner.errors import StagingError
-from runner.uris import mask
+from runner.uris import mask, split_web
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 10, 30
+ASK_S = 2
 RETRIES = Retry(total=3, backoff_factor=0.3, status_forcelist=(429, 500, 502, 503, 504),
                 raise_on_status=False, retry_after_max=10)
 _LASTING_ERRORS = (requests.exceptions.SSLError, requests.exceptions.TooManyRedirects,
@@ -78,6 +79,22 @@ class Network:
         session.mount("http://", adapter)
         session.mount("https://", adapter)
 
+    def size(self, uri: str) -> int | None:
+        """How many bytes a file of the web has; None where its server does not say so at once."""
+        try:
+            split_web(uri)
+            with self.session() as session:
+                session.max_redirects = 3
+                session.adapters["http://"] = session.adapters["https://"] = _CheckedAdapter(
+                    self, Retry(total=0))
+                answer = session.head(uri, headers={"Accept-Encoding": "identity",
+                                                    "User-Agent": "paishare"},
+                                      timeout=ASK_S, allow_redirects=True)
+        except (StagingError, requests.RequestException):
+            return None
+        length = answer.headers.get("content-length", "")
+        return int(length) if answer.status_code == 200 and length.isdigit() else None
+
     @staticmethod
     def get(session: requests.Session, uri: str, headers: Mapping[str, str]) -> requests.Response:
         """Ask for a URI, its body not yet read; raises StagingError when nobody answers."""
@@ -119,9 +136,9 @@ def _embedded(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 class _CheckedAdapter(HTTPAdapter):
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, retries: Retry = RETRIES) -> None:
         self._network = network
-        super().__init__(max_retries=RETRIES)
+        super().__init__(max_retries=retries)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)

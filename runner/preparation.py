@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from runner.artifacts import JobFolders
@@ -11,6 +12,9 @@ from runner.housekeeping import Housekeeper
 from runner.images import Images, Want
 from runner.spec import Image, Input, JobSpec
 from runner.staging import Owner, Stager
+from runner.supplies import Supply
+
+LOOKS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,14 @@ class Preparation:
             data=tuple(pinned[item] for item in role.data),
             script=tuple(pinned[item] for item in role.script),
             storage=tuple(pinned[item] for item in role.storage)) for role in roles))
+
+    def supplies(self, spec: JobSpec) -> list[Supply]:
+        """What `run` would have to bring now; each image and input once."""
+        images = dict.fromkeys(role.image for role in spec.task_roles)
+        inputs = dict.fromkeys(item for role in spec.task_roles for item in role.inputs)
+        with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+            looks = pool.map(self.stager.supply, inputs)
+            return [*(self.images.supply(image, spec.user) for image in images), *looks]
 
     def _image(self, errand: Errand, image: Image) -> Image:
         brought = self.images.bring(image, Want(

@@ -21,6 +21,7 @@ from runner.network import Network
 from runner.remote_files import RemoteFiles, remote_files
 from runner.spec import Input
 from runner.storages import Folder, Storage, StoragesFile
+from runner.supplies import Supply
 from runner.uris import (
     COPIED_SCHEMES,
     REMOTE_SCHEMES,
@@ -104,6 +105,24 @@ class Stager:
             for name in self.entries([fetched]):
                 self._cache.touch(name)
             return fetched
+
+    def supply(self, item: Input) -> Supply:
+        """An input as `fetch` would find it now; nothing is fetched."""
+        try:
+            missing = self._missing(item)
+        except StagingError:
+            missing = None
+        return Supply(kind=item.kind, uri=mask(item.uri), missing=missing)
+
+    def _missing(self, item: Input) -> int | None:
+        if _is_remote(item):
+            return None
+        if item.kind == "storage" or scheme_of(item.uri) == "file":
+            return 0
+        if item.kind == "file":
+            return self._downloader.missing(item.uri, item.sha256)
+        commit = item.commit or split_ref(item.uri)[1]
+        return 0 if commit and self._git.has(item.uri, commit, item.path) else None
 
     @staticmethod
     def is_copied(item: Input) -> bool:

@@ -232,6 +232,18 @@ def test_an_expected_start_comes_from_time_limits(queue):
     assert expected[2] is None and begin < expected[0] < expected[1]
 
 
+def test_the_expected_start_of_a_job_that_is_not_here_yet_is_behind_those_that_wait(queue):
+    queue.submit("a", cpus=4, time_limit_s=600)
+    b = queue.submit("b", cpus=4, time_limit_s=60)
+    queue.run()
+    spec = queue.store.get(b).spec
+    after = queue.dispatcher.expected_start_of(replace(spec, name="c", user="zoe"))
+    assert after > queue.dispatcher.expected_start(b)
+    assert queue.dispatcher.explain(spec).fit == "later" and len(queue.store.waiting()) == 1
+    queue.dispatcher.pause("No.")
+    assert queue.dispatcher.expected_start_of(spec) is None
+
+
 def test_an_expected_start_comes_from_how_long_such_jobs_took(queue):
     queue.submit("train", cpus=4), queue.run()
     queue.store._db.execute("update attempts set started_at = '2026-01-01T00:00:00.000Z'")

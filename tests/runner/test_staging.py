@@ -91,6 +91,17 @@ def test_what_is_pinned_and_here_needs_nobody(stager, web, origin):
     assert [fetch(stager, item) for item in items] == items
 
 
+def test_what_is_missing_is_told_and_nothing_is_fetched(stager, web, origin):
+    data, pinned = of_file(f"{web.url}/a.csv"), of_file(f"{web.url}/a.csv", sha256=sha256(b"1,2"))
+    assert [stager.supply(item).missing for item in (
+        data, pinned, of_git(origin), of_storage("models"))] == [3, 3, 0, 0]
+    assert stager.supply(of_file(f"{web.url}/none")).missing is None
+    assert stager.supply(of_file("https://ann:pw@host.invalid/x")).uri == "https://…@host.invalid/x"
+    assert stager.size() == 0
+    fetch(stager, data)
+    assert [stager.supply(item).missing for item in (data, pinned)] == [0, 0]
+
+
 def test_a_cancelled_fetch_gives_the_input_back_as_it_was(stager, web, origin):
     for item in (of_file(f"{web.url}/a.csv"), of_git(origin)):
         assert fetch(stager, item, is_cancelled=lambda: True) == item

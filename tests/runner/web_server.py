@@ -69,6 +69,15 @@ def _handler(web):
             else:
                 self.answer(404)
 
+        def do_HEAD(self):
+            content = web.files.get(self.path)
+            if self.path in web.redirects:
+                self.answer(302, location=web.redirects[self.path])
+            elif content is None:
+                self.answer(404)
+            else:
+                self.answer(200, **{"content-length": str(len(content))})
+
         def do_POST(self):
             self.run_git(self.rfile.read(int(self.headers["Content-Length"])))
 
