@@ -9,7 +9,7 @@ from typing import Any, Iterable, Mapping
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from runner import file_routes, metrics, outcome
+from runner import file_routes, metrics, outcome, overview_routes, terminal_routes
 from runner.errors import InvalidSpecError, NotFoundError, RunnerError
 from runner.exposition import CONTENT_TYPE, exposition
 from runner.file_routes import number
@@ -17,7 +17,7 @@ from runner.job_query import NEWEST, ORDERS, JobQuery
 from runner.job_store import Job
 from runner.logins import logins_from_json
 from runner.quotas import cluster_name
-from runner.room import Bounds
+from runner.room import Bounds, Room
 from runner.scheduler import placement_from_json
 from runner.spec import JOB_STATES, RUNNING, WAITING, job_spec_from_json
 from runner.worker import Worker
@@ -53,6 +53,8 @@ def create_app(worker: Worker, token: str | None) -> Flask:
     _add_machine_routes(app, worker)
     _add_job_routes(app, worker)
     file_routes.add(app, worker)
+    overview_routes.add(app, worker)
+    terminal_routes.add(app, worker)
     return app
 
 
@@ -82,7 +84,7 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
                  "memory_mb": gpu.memory_mb, "is_free": gpu in free.gpus,
                  "is_foreign": gpu in seen.foreign, "is_declared": gpu.is_declared}
                 for machine in seen.machines for gpu in machine.gpus],
-            free={"cpus": free.cpus, "memory_mb": free.memory_mb, "gpus": len(free.gpus)},
+            free=_amount(free),
             virtual_clusters=[
                 {"name": name, "members": cluster.members and sorted(cluster.members),
                  "max_priority": cluster.max_priority, "time_limit_s": cluster.time_limit_s,
@@ -112,6 +114,18 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
     def explain() -> Response:
         fit = worker.explain(job_spec_from_json(_body().get("spec")))
         return jsonify(fit=fit.fit, reason=fit.reason)
+
+    @app.post("/outlook")
+    def outlook() -> Response:
+        found, seen = worker.outlook(job_spec_from_json(_body().get("spec"))), worker.queue.look()
+        return jsonify(
+            fit=found.fit.fit, reason=found.fit.reason, expected_start=found.expected_start,
+            supplies=[vars(each) for each in found.supplies],
+            whole=_amount(seen.whole), free=_amount(seen.free))
+
+
+def _amount(room: Room) -> dict[str, int]:
+    return {"cpus": room.cpus, "memory_mb": room.memory_mb, "gpus": len(room.gpus)}
 
 
 def _queue(worker: Worker) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import json
 import re
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 import docker
 import requests
@@ -34,6 +34,8 @@ NAMESPACES = {  # what Docker says of its own among its security options
                  "Tasks of a job reach each other; ports of such jobs are not reached from here.",)}
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
+# Docker swallows the first of the keys that detach: one that nobody types, and never all of them.
+DETACH_KEYS = "ctrl-^,ctrl-_,ctrl-^,ctrl-_,ctrl-^"
 
 
 class PullError(RunnerError):
@@ -311,6 +313,38 @@ class DockerDriver:
         except EngineError as error:
             if not isinstance(error.__cause__, docker_errors.NotFound):
                 raise
+
+    # -- programs beside a container's own ------------------------------------------------------
+
+    def run(self, container: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Run a short program in a container; returns when it has ended, however it did."""
+        with _translated("Running a command in the container"):
+            self._api.exec_start(self._api.exec_create(
+                container, list(command), environment=dict(environment))["Id"])
+
+    def open_terminal(self, container: str, command: Sequence[str],
+                      environment: Mapping[str, str]) -> tuple[str, requests.Response]:
+        """Run a program on a terminal: its id, and the connection that reads and types."""
+        with _translated("Opening a terminal in the container"):
+            id_ = self._api.exec_create(
+                container, list(command), stdin=True, tty=True, environment=dict(environment),
+                detach_keys=DETACH_KEYS)["Id"]
+            response = self._streams.post(
+                f"{self._streams.base_url}/v{self._streams.api_version}/exec/{id_}/start",
+                json={"Tty": True, "Detach": False}, stream=True,
+                headers={"Connection": "Upgrade", "Upgrade": "tcp"})
+            _raise_for_status(response)
+        return id_, response
+
+    def resize_terminal(self, id_: str, columns: int, rows: int) -> None:
+        with _translated("Resizing a terminal"):
+            self._api.exec_resize(id_, height=rows, width=columns)
+
+    def terminal_state(self, id_: str) -> tuple[bool, int | None]:
+        """Whether the program of a terminal was ever started, and its exit code; None: it runs."""
+        with _translated("Looking at a terminal"):
+            found = self._api.exec_inspect(id_)
+        return bool(found["Pid"]), found["ExitCode"]
 
     # -- streams ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Collection, Mapping, Protocol, Sequence
 from runner.devices import Gpu, Machine
 from runner.scheduler import Fit, Placement
 from runner.spec import JobSpec, Login
+from runner.supplies import Supply
 
 GangKey = tuple[str, int]  # a job and the number of its attempt
 Slot = tuple[str, int]  # a task: its role and its index there
@@ -74,6 +75,26 @@ class Listener(Protocol):
         """Something new is in the log of one of the slots."""
 
 
+class Console(Protocol):
+    """A shell in a slot's container, on a terminal of its own. Any thread may call anything."""
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the shell has ended and all that it wrote was read."""
+
+    def read(self, wait_s: float) -> bytes:
+        """What was written on the terminal; empty where there is nothing within `wait_s`."""
+
+    def write(self, data: bytes, wait_s: float) -> int:
+        """Type; returns how many of the bytes were taken within `wait_s`, from the first on."""
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Tell the programs on the terminal how large its window is."""
+
+    def close(self) -> None:
+        """Hang up: the shell ends, and all that still runs on its terminal. Again is no error."""
+
+
 class Engine(Protocol):
     """Runs gangs: promises all their places or none, then containers, which only it touches.
 
@@ -95,6 +116,9 @@ class Engine(Protocol):
 
         Costs next to nothing where all is there. Raises EngineError, StagingError or Cancelled.
         """
+
+    def supplies(self, spec: JobSpec) -> Sequence[Supply]:
+        """What `prepare` would have to bring; nothing is brought."""
 
     def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
         """How far each pull of an image is that the job waits for."""
@@ -131,6 +155,13 @@ class Engine(Protocol):
 
     def stop(self, gang: Gang, grace_s: float) -> None:
         """End all followed slots at once, by force after `grace_s`; returns without waiting."""
+
+    def open_console(self, gang: Gang, slot: Slot, columns: int, rows: int) -> Console:
+        """Start a shell in a running slot, bash where there is one.
+
+        Those that an earlier engine left behind end when their slot is adopted.
+        Raises EngineError where the slot does not run, NoShellError where its image has none.
+        """
 
     def clear(self, gang: Gang) -> None:
         """Remove containers and work folders; logs and outputs stay and belong to the runner."""

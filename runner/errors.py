@@ -58,3 +58,17 @@ class EngineError(RunnerError):
 
 class EngineAwayError(EngineError):
     """Docker does not answer: what was asked is asked again until it does."""
+
+
+class NoShellError(RunnerError):
+    """A container has nothing that a person could type into."""
+
+    code = "NoShell"
+    status = 409
+
+
+class BusyError(RunnerError):
+    """As many as there may be are there already."""
+
+    code = "Busy"
+    status = 429

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, Callable, Collection, Mapping, Sequence
 
 from runner.devices import Gpu, Machine
-from runner.engine import Errand, Gang, GangKey, Listener, Slot
+from runner.engine import Console, Errand, Gang, GangKey, Listener, Slot
 from runner.node_agent import STARTS_AT_ONCE, NodeAgent
 from runner.room import Room, needs_of, whole_of
 from runner.scheduler import LATER, Fit, Placement, both, explain, place
 from runner.spec import JobSpec
+from runner.supplies import Supply
 
 
 class LocalEngine:
@@ -104,11 +105,17 @@ class LocalEngine:
         for slot in gang.slots:
             self._agent.stop(gang.key, slot, grace_s)
 
+    def open_console(self, gang: Gang, slot: Slot, columns: int, rows: int) -> Console:
+        return self._agent.open_console(gang, slot, columns, rows)
+
     def clear(self, gang: Gang) -> None:
         self._agent.clear(gang, gang.slots)
 
     def prepare(self, errand: Errand) -> JobSpec:
         return self._agent.preparation.run(errand)
+
+    def supplies(self, spec: JobSpec) -> Sequence[Supply]:
+        return self._agent.preparation.supplies(spec)
 
     def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
         return self._agent.preparation.images.of(job)

@@ -10,12 +10,13 @@ from typing import Collection, Iterable, Iterator, Mapping
 
 from runner.artifacts import JobFolders, remove_tree
 from runner.config import Settings
+from runner.console import Consoles
 from runner.container import Bind, Container
 from runner.devices import ForeignGpus, Machine, gpu_driver, gpu_usage
 from runner.docker_driver import DockerDriver
 from runner.docker_frames import Piece
 from runner.ending import Endings
-from runner.engine import CREATED, ENDED, RUNNING, Gang, GangKey, Listener, Slot
+from runner.engine import CREATED, ENDED, RUNNING, Console, Gang, GangKey, Listener, Slot
 from runner.errors import EngineError
 from runner.follower import Follower
 from runner.housekeeping import Housekeeper
@@ -58,6 +59,7 @@ class NodeAgent:
             stager=stager, housekeeper=housekeeper, folders=self._folders, images=Images(
                 driver, ImageAccess(settings.home / "image-access.json"),
                 make_room=housekeeper.tidy))
+        self._consoles = Consoles(driver, settings.home / "terminals")
         self._starts = threading.Semaphore(STARTS_AT_ONCE)
         self._lock = threading.Lock()
         self._followers: dict[tuple[GangKey, Slot], Follower] = {}
@@ -110,6 +112,8 @@ class NodeAgent:
     def adopt(self, gang: Gang, slot: Slot, listener: Listener) -> None:
         """Follow the slot's container; one that is gone has nothing more to say."""
         lives, found = self.driver.lives(), self._find(gang, slot)
+        if found:
+            self._consoles.end_left(found.id)
         self._follow(gang, slot, found.id if found else "", None if found else iter(()), listener,
                      lives)
 
@@ -127,6 +131,13 @@ class NodeAgent:
         if follower:
             follower.stop(grace_s)
 
+    def open_console(self, gang: Gang, slot: Slot, columns: int, rows: int) -> Console:
+        """A shell in the slot's container; raises EngineError where that does not run."""
+        found = self._find(gang, slot)
+        if found is None or found.status != "running":
+            raise EngineError("The container does not run.", is_platform=False)
+        return self._consoles.open(found.id, columns, rows)
+
     def clear(self, gang: Gang, slots: Iterable[Slot]) -> None:
         """Remove containers and work folders; what is left behind is the runner's own."""
         for slot in slots:
@@ -135,6 +146,7 @@ class NodeAgent:
             found = self._find(gang, slot)
             if found:
                 self.driver.remove(found.id)
+                self._consoles.forget(found.id)
             self._folders.drop_work(*gang.key, *slot)
         self._forget(gang.key)
 
@@ -226,6 +238,7 @@ class NodeAgent:
             if owner_of(labels) == key:
                 log.warning("removing container %s, which no running job owns", name)
                 self.driver.remove(container)
+                self._consoles.forget(container)
         for work in self._folders.root.glob(f"{key[0]}/{key[1]}/*/work"):
             remove_tree(work)
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Iterable, TypeVar
+from typing import Any, Callable, Iterable, Sequence, TypeVar
 
 from runner import outcome
 from runner import spec as states
@@ -30,6 +30,8 @@ from runner.scheduler import NEVER, Fit, Placement, placement_from_json
 from runner.spec import JobSpec, Login
 from runner.staging import Stager
 from runner.storage_return import StorageReturn
+from runner.supplies import Supply
+from runner.terminals import Terminals
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,15 @@ class Progress:
     total: int | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What would become of a job; `expected_start` in UTC, None: nobody knows."""
+
+    fit: Fit
+    supplies: Sequence[Supply]
+    expected_start: str | None
+
+
 class Worker:
     """Owns every job of this machine, from arrival to the end."""
 
@@ -69,6 +80,7 @@ class Worker:
                 stager=stager, store=store, folders=self.folders, report=self._reporter,
                 is_closed=lambda: self._is_closed.is_set()))
         self.logins = Logins(settings.home / "logins")
+        self.terminals = Terminals(store, engine)
         self._lock = threading.RLock()
         self._running: dict[str, Attempt] = {}
         self._preparing: dict[str, str] = {}  # job and user
@@ -81,6 +93,7 @@ class Worker:
     def start(self) -> None:
         """Take up what an earlier run left, then work until `close`."""
         self._recover()
+        self.terminals.start()
         threading.Thread(target=self._loop, name="worker", daemon=True).start()
 
     def close(self) -> None:
@@ -88,6 +101,7 @@ class Worker:
         self._is_closed.set()
         self._wake.set()
         self.logs.close()
+        self.terminals.close_all()
         self.engine.close()
         self._preparers.shutdown(wait=False, cancel_futures=True)
 
@@ -120,6 +134,11 @@ class Worker:
 
     def explain(self, spec: JobSpec) -> Fit:
         return self.queue.explain(spec)
+
+    def outlook(self, spec: JobSpec) -> Outlook:
+        """What would become of a job that came now; nothing of it is begun."""
+        return Outlook(fit=self.explain(spec), supplies=self.engine.supplies(spec),
+                       expected_start=self.queue.expected_start_of(spec))
 
     def pause(self, reason: str) -> None:
         """Start no more jobs, also after a restart; running ones go on."""

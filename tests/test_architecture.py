@@ -58,7 +58,7 @@ def test_the_runner_knows_no_registry_and_the_registry_only_its_job_spec_and_sen
 @pytest.mark.parametrize("path", [path for path in MODULES if "runner" in path.parts], ids=name_of)
 def test_only_what_is_below_the_engine_knows_the_driver(path):
     below = {"runner.node_agent", "runner.follower", "runner.ending", "runner.images",
-             "runner.housekeeping"}
+             "runner.housekeeping", "runner.console"}
     knows = {"runner.docker_driver": below, "runner.node_agent": {"runner.local_engine"},
              "runner.local_engine": set()}
     for module, knowing in knows.items():

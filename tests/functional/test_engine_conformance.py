@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.container import LABEL
 from runner.engine import CREATED, ENDED, RUNNING, STOPPED_OUTSIDE, Exit
-from runner.errors import EngineError
+from runner.errors import EngineError, NoShellError
 from runner.launch import LABEL_JOB, container_name
 from runner.room import needs_of
 from runner.spec import Input, PortRequest
@@ -369,3 +369,80 @@ def test_a_container_of_others_is_not_touched_even_where_it_has_the_name_of_a_sl
         assert foreign.status == "running"
     finally:
         foreign.remove(force=True)
+
+
+# -- consoles -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asleep(under_test, engine, key):
+    """A gang of one slot that does nothing until it is told to end."""
+    gang, heard = reserved(engine, key, job(role("main", "sleep 3600"))), Heard()
+    engine.start(gang, gang.slots, heard)
+    return gang
+
+
+def read_until(console, wanted):
+    seen = b""
+    while wanted not in seen:
+        more = console.read(GRACE_S)
+        assert more, seen
+        seen += more
+
+
+def processes(under_test, key):
+    """The command lines that run in the container of a gang."""
+    container, = containers(under_test, key)
+    found = container.top()
+    return [row[found["Titles"].index("CMD")] for row in found["Processes"]]
+
+
+def test_a_console_is_a_shell_on_a_terminal_of_the_size_that_is_asked_for(
+        under_test, engine, key, asleep):
+    console = engine.open_console(asleep, ("main", 0), 99, 33)
+    console.write("stty size; echo 你好 | wc -c; echo $LANG\n".encode(), GRACE_S)
+    read_until(console, b"33 99\r\n7\r\nC.UTF-8\r\n")
+    console.resize(120, 40)
+    console.write(b"stty size\n", GRACE_S)
+    read_until(console, b"\n40 120\r\n")
+    console.write(b"sleep 1234\n", GRACE_S)
+    wait_for(lambda: "sleep 1234" in processes(under_test, key), "it runs")
+    console.write(b"\x03echo after $?\n", GRACE_S)
+    read_until(console, b"\nafter 130\r\n")
+    console.write(b"exit\n", GRACE_S)
+    while not console.is_ended:
+        console.read(GRACE_S)
+    console.close()
+
+
+def test_of_a_console_that_is_closed_nothing_is_left_but_what_was_meant_to_stay(
+        under_test, engine, key, asleep):
+    console = engine.open_console(asleep, ("main", 0), 80, 24)
+    console.write(b"sleep 1111 &\n(trap '' HUP; sleep 2222) &\nsetsid sleep 3333 &\nsleep 4444\n", 9)
+    wait_for(lambda: "sleep 4444" in processes(under_test, key), "the last one runs")
+    other = engine.open_console(asleep, ("main", 0), 80, 24)
+    console.close()
+    console.close()
+    assert sorted(processes(under_test, key))[-3:] == ["sh -i", "sleep 3333", "sleep 3600"]
+    other.close()
+    assert "sh -i" not in processes(under_test, key)
+
+
+def test_consoles_that_an_engine_left_behind_end_when_another_one_adopts_their_slots(
+        under_test, engine, key, asleep):
+    engine.open_console(asleep, ("main", 0), 80, 24)
+    assert "sh -i" in processes(under_test, key)
+    under_test.restart()
+    under_test.engine.adopt(asleep, asleep.slots, Heard())
+    assert "sh -i" not in processes(under_test, key)
+
+
+def test_a_console_needs_a_running_slot_and_a_shell(under_test, engine, key):
+    gang, heard = reserved(engine, key, job(role("main", "rm /bin/sh; sleep 3600"))), Heard()
+    engine.start(gang, gang.slots, heard)
+    wait_for(lambda: "sleep 3600" in processes(under_test, key), "the shell is gone")
+    with pytest.raises(NoShellError, match="There is no shell in this image"):
+        engine.open_console(gang, ("main", 0), 80, 24)
+    engine.clear(gang)
+    with pytest.raises(EngineError, match="does not run"):
+        engine.open_console(gang, ("main", 0), 80, 24)
