@@ -72,7 +72,7 @@ class _Indexer(PackIndexer):
 
     def _result(self, unpacked: UnpackedObject) -> PackIndexEntry:
         if unpacked.obj_type_num == GitTree.type_num:
-            Tree(b"".join(unpacked.obj_chunks or ())).checked()
+            Tree(b"".join(unpacked.obj_chunks or ())).check()
         return super()._result(unpacked)
 
 

@@ -33,6 +33,19 @@ def test_what_differs_between_two_folders_and_what_stands_in_them_is_found(one, 
         assert here.get(name) == sides[0].get(name, NOTHING)
 
 
+@settings(deadline=None)
+@given(st.sets(st.integers(0, 299)), st.sets(st.integers(0, 299)), st.sets(st.integers(0, 299)))
+def test_what_differs_between_two_long_folders_is_found(gone, new, changed):
+    everything = {b"name-%03d" % number: (0o40000, b"%020d" % number) for number in range(300)}
+    names = [*everything]
+    one = {name: side for name, side in everything.items() if names.index(name) not in gone}
+    other = {name: (0o100644, side[1]) if names.index(name) in changed else side
+             for name, side in everything.items() if names.index(name) not in new}
+    found = Tree(written(one)).differing(Tree(written(other)))
+    assert {name: (here != NOTHING, there != NOTHING) for name, (here, there) in found.items()} == {
+        name: (name in one, name in other) for name in names if one.get(name) != other.get(name)}
+
+
 @pytest.mark.parametrize("name", [b".", b"..", b".git", b".GIT", b"../evil", b"a/b"])
 def test_names_that_lead_elsewhere_stand_nowhere(name):
     folder = Tree(written({name: (0o100644, b"1" * 20)}))
