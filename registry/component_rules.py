@@ -82,9 +82,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return Sentence(" Did you mean `{name}`?", name=by_fold[close[0]]) if close else ""
 
 
-def first_sentence(description: str) -> str:
-    """How the description of a field in a schema begins."""
-    return description.partition(". ")[0].rstrip(".") + "."
+def sentences(description: str) -> list[str]:
+    """The description of a field in a schema, sentence by sentence."""
+    return [f"{text.rstrip('.')}." for text in description.split(". ") if text]
 
 
 # --- sentences about schema errors -----------------------------------------------------------
@@ -105,7 +105,7 @@ def _missing(document: Document, path: Path, name: str, schema: Mapping[str, Any
     where = Sentence(" in `{path}`", path=path_text(path)) if path else ""
     message = Sentence(
         "`{name}` is missing{where}. Add for example `{example}`. {about}", name=name, where=where,
-        example=example, about=Sentence(first_sentence(schema.get("description", ""))))
+        example=example, about=Sentence(sentences(schema["description"])[0]))
     place = document.place(path)
     return document.problem(place.start if place.key is None else place.key, message,
                             (*path, name))
@@ -293,9 +293,9 @@ def _resource_problems(document: Document, task: Mapping[str, Any], path: Path
         first, count = _whole(port.get("beginAt")), _whole(port.get("portNumber"))
         if first and count and 0 < first <= 65535 < first + count - 1:
             yield at_value(document, (*place, index, "portNumber"), Sentence(
-                "{count} ports from {first} on would end at {first2}; the last port is 65535. "
-                "Write at most `portNumber: {first3}`, or begin lower.", count=count, first=first,
-                first2=first + count - 1, first3=65536 - first))
+                "{count} ports from {first} on would end at {last}; the last port is 65535. "
+                "Write at most `portNumber: {most}`, or begin lower.", count=count, first=first,
+                last=first + count - 1, most=65536 - first))
 
 
 def _count_problems(document: Document, task: Mapping[str, Any], path: Path) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
-from registry.component_rules import first_sentence
+from registry.component_rules import sentences
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "registry" / "translations"
@@ -50,10 +50,10 @@ def extracted() -> Catalog:
 
 
 def described(schema: Any) -> Iterator[str]:
-    """What a JSON Schema says of values: titles, descriptions, and how these begin."""
+    """What a JSON Schema says of values: titles, and descriptions sentence by sentence."""
     for key, item in schema.items() if isinstance(schema, dict) else enumerate(schema):
         if key == "description" and isinstance(item, str):
-            yield from (item, first_sentence(item))
+            yield from sentences(item)
         elif key == "title" and isinstance(item, str):
             yield item
         elif isinstance(item, (dict, list)):
