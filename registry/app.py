@@ -45,6 +45,7 @@ from registry.views import (
     job_files,
     jobs,
     language,
+    machine,
     mark_access,
     marketplace,
     marks,
@@ -90,7 +91,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
-                 sources, settings, api_docs, monitoring):
+                 sources, settings, machine, api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)

@@ -75,6 +75,18 @@ class RunnerClient:
     def machine(self) -> dict[str, Any]:
         return self._json("GET", ("machine",))
 
+    def overview(self) -> dict[str, Any]:
+        """`{"running", "waiting", "gpu_jobs", "disk", "versions", "engine_problem"}`."""
+        return self._json("GET", ("overview",))
+
+    def limits(self) -> dict[str, Any]:
+        """`{"file", "text", "per_user", "users"}`: what users and virtual clusters may have."""
+        return self._json("GET", ("limits",))
+
+    def change_limits(self, text: str) -> dict[str, Any]:
+        """Put other limits into the runner's file; raises InvalidInputError where they are wrong."""
+        return self._json("PUT", ("limits",), body={"text": text})
+
     def exposition(self) -> Download:
         """What the machine, the queue and the tasks do, as Prometheus reads it."""
         return self._download(("metrics",), {})
@@ -90,6 +102,10 @@ class RunnerClient:
     def explain(self, spec: JobSpec) -> dict[str, Any]:
         """Whether the job fits `now`, `later` or `never`, and the reason."""
         return self._json("POST", ("explain",), body={"spec": spec.as_json()})
+
+    def outlook(self, spec: JobSpec) -> dict[str, Any]:
+        """What the job would find if it were submitted now; some of it is asked of the web."""
+        return self._json("POST", ("outlook",), body={"spec": spec.as_json()})
 
     def submit(self, spec: JobSpec, key: str | None = None, logins: Iterable[Login] = ()
                ) -> dict[str, Any]:
@@ -182,22 +198,59 @@ class RunnerClient:
         return self._download(
             ("jobs", id_, "artifacts", attempt, role, index, *path.split("/")), {})
 
+    # -- terminals: shells in running tasks, each named by what `open_terminal` gave ---------------
+
+    def open_terminal(self, id_: str, attempt: int, role: str, index: int, columns: int, rows: int,
+                      ) -> str:
+        return self._json("POST", (*_task(id_, attempt, role, index), "terminals"),
+                          body={"columns": columns, "rows": rows})["id"]
+
+    def terminal_output(self, terminal: str, wait_s: float) -> bytes | None:
+        """What is new on it, empty where nothing is within `wait_s`; None: the shell has ended."""
+        response, data = self._asked("GET", ("terminals", terminal, "output"),
+                                     query={"wait_s": ceil(wait_s)}, timeout_s=TIMEOUT_S + wait_s)
+        return None if response.getheader("Terminal-Ended") else data
+
+    def type_in(self, terminal: str, data: bytes) -> int:
+        """How many of the bytes were taken, from the first on."""
+        path = ("terminals", terminal, "input")
+        return json.loads(self._asked("POST", path, body=data)[1])["taken"]
+
+    def resize_terminal(self, terminal: str, columns: int, rows: int) -> None:
+        self._json("POST", ("terminals", terminal, "size"), body={"columns": columns, "rows": rows})
+
+    def close_terminal(self, terminal: str) -> None:
+        """End the shell and what is on its terminal; again is no error."""
+        self._json("DELETE", ("terminals", terminal))
+
+    # -- the connection ---------------------------------------------------------------------------
+
     def _json(self, method: str, path: tuple[object, ...], *,
               query: Mapping[str, object] | None = None, body: Mapping[str, Any] | None = None,
               headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> Any:
+        text = None if body is None else json.dumps(body).encode()
+        _, answer = self._asked(
+            method, path, query=query, body=text, timeout_s=timeout_s,
+            headers={"Content-Type": "application/json", **(headers or {})})
+        with self._translated():
+            return json.loads(answer)
+
+    def _asked(self, method: str, path: tuple[object, ...], *,
+               query: Mapping[str, object] | None = None, body: bytes | None = None,
+               headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S,
+               ) -> tuple[HTTPResponse, bytes]:
         with self._translated():
             connection = self._connect(timeout_s)
             try:
-                connection.request(
-                    method, _address(path, query or {}), None if body is None else json.dumps(body),
-                    {"Content-Type": "application/json", **self._auth(), **(headers or {})})
+                connection.request(method, _address(path, query or {}), body,
+                                   {**self._auth(), **(headers or {})})
                 response = connection.getresponse()
-                text = response.read()
+                answer = response.read()
             finally:
                 connection.close()
             if response.status >= 300:
-                _refuse(response.status, text)
-            return json.loads(text)
+                _refuse(response.status, answer)
+            return response, answer
 
     def _download(self, path: tuple[object, ...], query: Mapping[str, object]) -> Download:
         with self._translated():

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Mapping
@@ -77,7 +78,7 @@ class RulesFile:
 
     def __init__(self, path: Path) -> None:
         """Raises RunnerError where the file is wrong."""
-        self._path = path
+        self.path = path
         self._seen = self._stamp()
         self._rules = self._read()
 
@@ -88,14 +89,37 @@ class RulesFile:
             self._seen = stamp
             try:
                 self._rules = self._read()
-                log.info("%s was read again", self._path)
+                log.info("%s was read again", self.path)
             except RunnerError as error:
                 log.error("%s The rules from before stay.", error.message)
         return self._rules
 
+    def text(self) -> str:
+        """What is in the file; empty where it is not there."""
+        return self.path.read_text() if self._stamp() else ""
+
+    def write(self, text: str) -> None:
+        """Put other rules into the file, which count from now on.
+
+        Raises RunnerError where they are wrong, or the file cannot be written; nothing has changed.
+        """
+        try:
+            rules_from_json(json.loads(text))
+        except ValueError as error:
+            raise RunnerError(f"This is not JSON: {error}.") from error
+        path = self.path.resolve()
+        aside = path.with_name(f".{path.name}.new")
+        try:
+            aside.write_text(text)
+            os.replace(aside, path)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise RunnerError(f"{self.path} cannot be written: {error.strerror}. Whoever operates "
+                              "the machine can change it.") from error
+
     def _stamp(self) -> tuple[int, int] | None:
         try:
-            found = self._path.stat()
+            found = self.path.stat()
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size
@@ -104,13 +128,13 @@ class RulesFile:
         if self._seen is None:
             return Rules()
         try:
-            return rules_from_json(json.loads(self._path.read_text()))
+            return rules_from_json(json.loads(self.path.read_text()))
         except OSError as error:
-            raise RunnerError(f"{self._path} cannot be read: {error.strerror}.") from error
+            raise RunnerError(f"{self.path} cannot be read: {error.strerror}.") from error
         except ValueError as error:
-            raise RunnerError(f"{self._path} is not JSON: {error}.") from error
+            raise RunnerError(f"{self.path} is not JSON: {error}.") from error
         except RunnerError as error:
-            raise RunnerError(f"{self._path}: {error.message}") from error
+            raise RunnerError(f"{self.path}: {error.message}") from error
 
 
 def rules_from_json(value: Any) -> Rules:

@@ -7,7 +7,7 @@ PAGES = ["/", "/?q=hello", "/?q=nothing-like-it", "/c/job/hello", "/c/data/point
          "/c/job/hostile", "/use/job/hello?param.epochs=x", "/submit", "/jobs", "/sources",
          "/publish", "/publish/new?type=data",
          "/settings/profile", "/settings/github", "/settings/tokens", "/settings/registries",
-         "/settings/appearance", "/settings/notifications", "/api/docs", "/login", "/compare", "/compare?a=hello@1.0.0&b=hello",
+         "/settings/appearance", "/settings/notifications", "/machine", "/api/docs", "/login", "/compare", "/compare?a=hello@1.0.0&b=hello",
          "/changelog?of=job/hello", "/changelog?of=job/hostile", "/used-by?of=data/points"]
 SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, select, summary")]
     .filter((each) => each.checkVisibility({visibilityProperty: true}) && each.type !== "hidden"

@@ -21,7 +21,7 @@ MACHINE = {"cpus": 8, "memory_mb": 16000, "gpus": [], "gpu_reason": "No NVIDIA d
 
 
 class FakeRunner:
-    """Serves below a folder until `close`; `fit` is what every job is told."""
+    """Serves below a folder until `close`; `fit` and `outlook` are what every job is told."""
 
     def __init__(self, folder) -> None:
         self.path = folder / "runner.sock"
@@ -35,7 +35,13 @@ class FakeRunner:
         self.receipts: dict[tuple, dict] = {}
         self.samples: defaultdict[tuple, list[dict]] = defaultdict(list)
         self.fit = {"fit": "now", "reason": "6 of 8 CPUs are free."}
+        self.outlook: dict = {
+            "expected_start": NOW, "supplies": [],
+            "whole": {"cpus": 8, "memory_mb": 16000, "gpus": 0}, "free": MACHINE["free"]}
         self.token: str | None = None
+        self.gpus: list[dict] = []
+        self.gpu_jobs: dict[str, str] = {}
+        self.limits = ""
         self._server = _Server(str(self.path), _Handler)
         self._server.runner = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -50,6 +56,21 @@ class FakeRunner:
         self._thread.join()
         self._server.server_close()
         self.path.unlink(missing_ok=True)
+
+    def machine(self) -> dict:
+        return {**MACHINE, "gpus": self.gpus, "queue": {**MACHINE["queue"], "paused": self.paused}}
+
+    def overview(self) -> dict:
+        """As the runner tells it; each job that runs holds one CPU."""
+        found = {state: [job for job in self.jobs.values() if job["state"] == state]
+                 for state in ("RUNNING", "WAITING")}
+        return {"running": [{**job, "needs": {"cpus": 1, "memory_mb": 100, "gpus": 0}}
+                            for job in found["RUNNING"]],
+                "waiting": [{**job, "position": number, "expected_start": NOW}
+                            for number, job in enumerate(found["WAITING"], 1)],
+                "gpu_jobs": self.gpu_jobs, "disk": {"total": 100 << 30, "free": 40 << 30},
+                "versions": {"docker": "20.10", "kernel": "6.1", "cgroups": "2",
+                             "gpu_driver": None}, "engine_problem": None}
 
     def enqueue(self, spec: dict, key: str | None) -> tuple[dict, int]:
         if key in self.keys:
@@ -129,6 +150,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._serve("POST")
 
+    def do_PUT(self) -> None:
+        self._serve("PUT")
+
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
@@ -158,7 +182,14 @@ class _Handler(BaseHTTPRequestHandler):
             case "GET", ["metrics"]:
                 self._bytes(b"paishare_jobs 1\n", media="text/plain")
             case "GET", ["machine"]:
-                self._json(MACHINE)
+                self._json(runner.machine())
+            case "GET", ["overview"]:
+                self._json(runner.overview())
+            case "GET" | "PUT", ["limits"]:
+                runner.limits = body.get("text", runner.limits)
+                self._json({"file": "/srv/clusters.json", "text": runner.limits, "users": {},
+                            "per_user": {"jobs": 4, "cpus": None, "memory_mb": None,
+                                         "gpus": None}})
             case "GET", ["queue"]:
                 self._json({**MACHINE["queue"], "paused": runner.paused})
             case "POST", ["queue", change]:
@@ -166,6 +197,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json({**MACHINE["queue"], "paused": runner.paused})
             case "POST", ["explain"]:
                 self._json(runner.fit)
+            case "POST", ["outlook"]:
+                self._json({**runner.fit, **runner.outlook})
             case "POST", ["jobs"]:
                 job, status = runner.enqueue(body["spec"], self.headers.get("Idempotency-Key"))
                 runner.logins[job["id"]] = body["logins"]

@@ -424,6 +424,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "jobs.index": _get("/jobs", "/jobs?all=1"),
     **{f"settings.{name}": _get(f"/settings/{name}") for name in (
         "profile", "github", "tokens", "registries", "appearance", "notifications")},
+    "machine.show": _get("/machine"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],

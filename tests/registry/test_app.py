@@ -7,7 +7,7 @@ import pytest
 PAGES = ["/", "/?q=hello&type=job", "/c/job/hello", "/c/job/hello@1.0.0", "/c/data/points",
          "/use/job/hello", "/submit", "/jobs", "/sources", "/settings/profile", "/settings/github",
          "/settings/tokens", "/settings/registries", "/settings/appearance",
-         "/settings/notifications", "/api/docs"]
+         "/settings/notifications", "/api/docs", "/machine"]
 LOGIN_NEEDED = ["/use/job/hello?param.epochs=5&param.note=a%20b", "/submit", "/jobs", "/sources",
                 "/settings/profile", "/settings/tokens", "/jobs/1"]
 

@@ -1,4 +1,4 @@
-// A source's page: while a sync runs, how far it is; afterwards what it found.
+// A page whose part #live changes by itself: asked for anew while it has data-busy, every data-every ms.
 
 import { pause } from "./lib/live.js";
 
@@ -19,9 +19,10 @@ async function look() {
   return true;
 }
 
-let wait = POLL_MS;
+const every = () => Number(live()?.dataset.every) || POLL_MS;
+let wait = every();
 while (live() && "busy" in live().dataset) {
   await pause(wait);
   if (document.hidden) continue;
-  wait = await look().catch(() => false) ? POLL_MS : Math.min(wait * 2, MOST_MS);
+  wait = await look().catch(() => false) ? every() : Math.min(wait * 2, MOST_MS);
 }
