@@ -52,10 +52,29 @@ def resolve(body: models.JobRequest) -> dict[str, Any]:
            result=models.Converted)
 def convert_job(body: models.ConversionRequest) -> dict[str, Any]:
     """A job of OpenPAI's other forms as the YAML that runs here; it is not run."""
-    made = convert(body.text)
+    return _converted(body.text)
+
+
+def _converted(text: str) -> dict[str, Any]:
+    made = convert(text)
     if made is None:
-        return {"form": None, "yaml": body.text, "notes": []}
+        return {"form": None, "yaml": text, "notes": []}
     return {"form": made.form, "yaml": made.yaml, "notes": [each.as_json() for each in made.notes]}
+
+
+@api.route("POST", "/fetch", body=models.FetchRequest, result=models.Converted)
+def fetch_job(body: models.FetchRequest) -> dict[str, Any]:
+    """A job from the web as the YAML that runs here, whatever its form; it is not run."""
+    auth.required_user()
+    return _converted(services().web.text(body.address))
+
+
+@api.route("POST", "/outlook", body=models.JobRequest, result=models.Outlook,
+           errors=(404, 409, 410, 503))
+def outlook(body: models.JobRequest) -> dict[str, Any]:
+    """What a job would find if it were submitted now: room, what is missing here, its start."""
+    made = submissions.resolved(auth.required_user(), _submission(body))
+    return services().runner.outlook(made.spec)
 
 
 @api.route("POST", "/jobs", body=models.JobRequest, headers=KEY_HEADER, status=201,

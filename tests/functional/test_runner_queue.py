@@ -54,6 +54,21 @@ def test_declared_gpus_are_marked_and_dealt_by_type(queue):
     assert sorted(ended["attempts"][0]["tasks"][0]["gpus"]) == ["DECLARED-0", "DECLARED-1"]
 
 
+def test_a_job_that_is_not_submitted_is_told_what_it_would_find(queue):
+    there = job(gpu=1)
+    found = queue.post("/outlook", {"spec": there})
+    assert (found["fit"], found["whole"]["gpus"], found["free"]["gpus"]) == ("now", 4, 4)
+    image = there["task_roles"][0]["image"]["uri"]
+    assert found["supplies"] == [{"kind": "image", "uri": image, "missing": 0}]
+    there["task_roles"][0]["image"]["uri"] = "localhost/not/here:1"
+    assert queue.post("/outlook", {"spec": there})["supplies"][0]["missing"] is None
+    first = queue.submit(job(LONG, gpu=4, time_limit_s=600))
+    queue.wait(first, "RUNNING")
+    later = queue.post("/outlook", {"spec": job(gpu=1)})
+    assert later["fit"] == "later" and later["expected_start"] > found["expected_start"]
+    assert [each["id"] for each in queue.get("/jobs")["jobs"]][0] == first
+
+
 def test_a_job_of_another_type_is_not_held_up_and_places_are_told(queue):
     first = queue.submit(job(LONG, gpu=2, gpu_type="A100"))
     queue.wait(first, "RUNNING")

@@ -415,7 +415,8 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
             for more in ("", "/v/1.0.0", "/versions.atom", "/compare/1.0.0...1.1.0")))()],
     "submit.use": lambda: [
         *_components("/use/{type}/{name}")(), *_get(*(f"/use/{name}" for _, name in TYPED))()],
-    "submit.index": lambda: [*_get("/submit")(), *_refer("/submit", "again")()],
+    "submit.index": lambda: [*_get("/submit")(), *_refer("/submit", "again")(), *_get(*(
+        f"/submit?use={source}/{type}/{name}" for source in NAMES for type, name in TYPED[:4]))()],
     "versions.compare": _compared("/compare"), "versions.changelog": _refer("/changelog", "of"),
     "versions.used_by": _refer("/used-by", "of"),
     "feeds.query": _searches("/feed.atom"), "feeds.contributor": _feeds,
@@ -477,6 +478,10 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "api_jobs.list_jobs": _get("/api/v3/jobs", "/api/v3/jobs?all=true"),
     "api_jobs.convert_job": lambda: [Asked(endpoint="", path="/api/v3/convert", method="POST",
                                            body={"text": HELLO})],
+    "api_jobs.fetch_job": lambda: [Asked(endpoint="", path="/api/v3/fetch", method="POST",
+                                         body={"address": "https://127.0.0.1/job.yaml"})],
+    "api_jobs.outlook": _posts("/api/v3/outlook", lambda reference: {"reference": reference},
+                               is_read=True),
     "api_jobs.resolve": _posts("/api/v3/resolve", lambda reference: {"reference": reference},
                                is_read=True),
     "api_jobs.submit_job": _posts("/api/v3/jobs", lambda reference: {"reference": reference}),

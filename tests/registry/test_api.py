@@ -1,14 +1,18 @@
 """The HTTP API as a program uses it; each answer is held against the OpenAPI document."""
 import re
 import threading
+from dataclasses import replace
 
 import pytest
 
 from registry import lock
 from registry.github_worker import LOCK as GITHUB_LOCK
+from registry.public_web import PublicWeb
 from registry.views.api_docs import APIS
 from registry.views.api_openapi import Access
+from registry.views.services import EXTENSION
 from tests.fakes.web_home import HELLO, PASSWORD, POINTS
+from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
 
 JOB = "000000000001"
@@ -186,6 +190,29 @@ def test_a_text_is_checked_without_a_login(web):
 
 
 # --- jobs ----------------------------------------------------------------------------------------
+
+def test_a_job_is_told_what_it_would_find_without_running(web, ann):
+    web.runner.outlook["supplies"] = [{"kind": "image", "uri": "busybox:1", "missing": None}]
+    found = ann.post("/outlook", {"reference": "job/hello"})
+    assert found.status_code == 200 and found.json["free"]["cpus"] == 6
+    assert found.json["supplies"][0]["uri"] == "busybox:1" and web.runner.jobs == {}
+    web.runner.close()
+    assert ann.post("/outlook", {"reference": "job/hello"}).status_code == 503
+
+
+def test_a_job_comes_from_the_web_in_our_form(web, ann):
+    with serving() as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        web.app.extensions[EXTENSION] = replace(web.services, web=PublicWeb([url]))
+        assert ann.post("/fetch", {"address": f"{url}/job.yaml"}).json == {
+            "form": None, "yaml": "type: job\n", "notes": []}
+        made = ann.post("/fetch", {"address": f"{url}/v1.json"}).json
+        assert "v1" in made["form"] and "echo v1" in made["yaml"]
+        refused = ann.post("/fetch", {"address": f"{url}/none"})
+    assert refused.status_code == 400 and "no such file for everybody" in refused.json["message"]
+    assert "begin with https://" in ann.post(
+        "/fetch", {"address": "http://169.254.169.254/"}).json["message"]
+
 
 def test_a_job_is_resolved_without_running(web, ann):
     found = ann.post("/resolve", {"reference": "job/hello", "parameters": {"epochs": "9"}}).json

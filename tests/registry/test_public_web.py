@@ -1,6 +1,7 @@
 """Texts of the web: from public addresses and named servers alone, within size and time."""
 import datetime
 import ipaddress
+import json
 import ssl
 import threading
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from registry.public_web import PublicWeb, is_public, raw_address
 
 PAGES = {
     "/job.yaml": (200, {}, b"type: job\n"), "/bom": (200, {}, b"\xef\xbb\xbfa: b\n"),
+    "/v1.json": (200, {}, json.dumps({"jobName": "old", "image": "busybox:1", "taskRoles": [
+        {"name": "main", "taskNumber": 1, "cpuNumber": 1, "memoryMB": 100,
+         "command": "echo v1"}]}).encode()),
     "/large": (200, {}, b"#" * 256_001), "/bytes": (200, {}, b"\xff\xfe\x00"),
     "/page": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<p>"),
     "/moved": (302, {"Location": "/job.yaml"}, b""), "/round": (302, {"Location": "/round"}, b""),

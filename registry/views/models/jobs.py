@@ -20,6 +20,12 @@ class Converted(Answer):
     notes: list[Problem] = Field(description="What of it means nothing here, field by field.")
 
 
+class FetchRequest(Given):
+    address: str = Field(max_length=2000, description="Where a job is on the web, as a file of up "
+                         "to 256 kB: https, on a public server. That of a page which shows the "
+                         "file on GitHub or GitLab will do.")
+
+
 class JobRequest(Given):
     """A component to run: from the marketplace, as a text, or a text that began as a component."""
 
@@ -39,6 +45,29 @@ class Resolution(Answer):
     spec: dict[str, Any] = Field(description="What the runner would get.")
     fit: Fit | None = Field(description="null where the runner does not answer.")
     warnings: list[Problem] = Field(description="What owners say of the versions that it uses.")
+
+
+class Supply(Answer):
+    kind: Literal["image", "file", "git", "storage"]
+    uri: str
+    missing: int | None = Field(description="How many bytes have to come before the job starts: "
+                                "0 where it is here, null where nobody knows.")
+
+
+class Amount(Answer):
+    cpus: int
+    memory_mb: int
+    gpus: int
+
+
+class Outlook(Answer):
+    fit: Literal["now", "later", "never"]
+    reason: str
+    expected_start: datetime | None = Field(
+        description="When it would start if everything were here; null where nobody knows.")
+    supplies: list[Supply]
+    whole: Amount = Field(description="All that the machine has for jobs.")
+    free: Amount
 
 
 class JobSummary(Answer):
