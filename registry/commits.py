@@ -22,6 +22,7 @@ ReadTree = Callable[[bytes | None], Tree]  # None: an empty one
 # Path, entry, entries before, and the folder that it is in; None where that is gone.
 Changed = tuple[str, Side, list[Side], bytes | None]
 Seen = dict[tuple[str, str], list[Changed]]
+Small = dict[bytes, tuple[int, bytes]]  # objects by their ids, each with its kind
 # What a file declares, without its document, or why nothing; and what that uses.
 Reading = tuple[Component | ComponentError, tuple[Use, ...]]
 
@@ -79,8 +80,8 @@ class Fetched:
     `tags` are the wanted tags of the origin, each with the commit that it names.
 
     What was found out on the way: `seen` has the files that a commit changed, by commit and folder;
-    `commits` those that were read. `ahead` gives what the file at a path holds that is this blob,
-    None: it was not read yet.
+    `commits` those that were read; `small` has short commits and folders. `ahead` gives what the
+    file at a path holds that is this blob, None: it was not read yet.
     """
 
     head: str | None
@@ -89,6 +90,7 @@ class Fetched:
     tags: Mapping[str, str] = field(default_factory=dict)
     seen: Seen = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
+    small: Small = field(default_factory=dict)
     ahead: Callable[[str, str], Reading | None] = lambda path, blob: None
 
 

@@ -12,16 +12,17 @@ from typing import Callable, Iterator, TypeVar
 from dulwich import errors as git_errors
 from dulwich.file import FileLocked
 from dulwich.objects import Commit as GitCommit
-from dulwich.objects import ObjectID
+from dulwich.objects import ObjectID, ShaFile
 from dulwich.objects import Tree as GitTree
 from dulwich.pack import UnresolvedDeltas
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
-from registry.commits import Commit, ReadTree, entry_at
+from registry.commits import Commit, ReadTree, Small, entry_at
 from registry.errors import NotFoundError, RegistryError
 from registry.trees import Tree
 
 CACHED_TREES = 32
+SMALL_BYTES, MAX_SMALL = 1024, 40_000  # kept in memory
 T = TypeVar("T")
 U = TypeVar("U")
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
@@ -55,12 +56,27 @@ def _unreadable(path: Path, error: Exception) -> RegistryError:
                          f"{str(error)[:200]}). Check it with `git -C {path} fsck`.")
 
 
-def find_commit(repo: Repo, commit: str) -> Commit | None:
+def keep_small(small: Small, id: bytes, kind: int, content: bytes) -> None:
+    """A history names small folders again and again."""
+    if len(content) <= SMALL_BYTES and len(small) < MAX_SMALL:
+        small[id] = kind, content
+
+
+def _raw(repo: Repo, id: bytes, small: Small | None) -> tuple[int, bytes]:
+    found = small.get(id) if small else None
+    if found is None:
+        found = repo.object_store.get_raw(ObjectID(id))
+        if small is not None:
+            keep_small(small, id, *found)
+    return found
+
+
+def find_commit(repo: Repo, commit: str, small: Small | None = None) -> Commit | None:
     """With all its parents, be they here or not; None where it is not here itself."""
     if not _COMMIT_ID.fullmatch(commit):
         return None
     try:
-        found = repo.object_store[ObjectID(commit.encode())]
+        found = ShaFile.from_raw_string(*_raw(repo, commit.encode(), small))
     except KeyError:
         return None
     return Commit(id=commit, parents=tuple(parent.decode() for parent in found.parents),
@@ -68,9 +84,9 @@ def find_commit(repo: Repo, commit: str) -> Commit | None:
         if isinstance(found, GitCommit) else None
 
 
-def commit_of(repo: Repo, commit: str) -> Commit:
+def commit_of(repo: Repo, commit: str, small: Small | None = None) -> Commit:
     """With those of its parents that are here; raises NotFoundError."""
-    found = find_commit(repo, commit)
+    found = find_commit(repo, commit, small)
     if found is None:
         raise NotFoundError(f"There is no commit {commit[:40]}.")
     here = [id for id in found.parents if ObjectID(id.encode()) in repo.object_store]
@@ -84,13 +100,13 @@ def blob_of(repo: Repo, blob: str) -> bytes:
         raise NotFoundError(f"There is no file content {blob}.") from error
 
 
-def tree_reader(repo: Repo) -> ReadTree:
+def tree_reader(repo: Repo, small: Small | None = None) -> ReadTree:
     """Reads trees and remembers some: a history names the same ones again and again."""
     @lru_cache(maxsize=CACHED_TREES)
     def read(tree: bytes | None) -> Tree:
         if tree is None:
             return Tree()
-        kind, content = repo.object_store.get_raw(ObjectID(tree))
+        kind, content = _raw(repo, tree, small)
         if kind != GitTree.type_num:
             raise ValueError(f"{tree.decode()} is no tree")
         return Tree(content)

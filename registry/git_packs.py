@@ -12,12 +12,13 @@ from dulwich.file import GitFile
 from dulwich.object_store import PACK_MODE
 from dulwich.objects import ObjectID
 from dulwich.objects import Tree as GitTree
+from dulwich.objects import sha_to_hex
 from dulwich.pack import (
     Pack,
     PackData,
     PackIndexEntry,
-    PackIndexer,
     UnpackedObject,
+    UnpackedObjectIterator,
     generate_unpacked_objects,
     iter_sha1,
     write_pack_data,
@@ -25,6 +26,8 @@ from dulwich.pack import (
 )
 from dulwich.repo import Repo
 
+from registry.commits import Small
+from registry.git_objects import keep_small
 from registry.trees import Tree
 
 
@@ -40,15 +43,18 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
 
 
 @contextlib.contextmanager
-def receive_pack(repo: Repo) -> Iterator[BinaryIO]:
-    """A file to write a pack to, which is taken in at the end unless an error is raised."""
+def receive_pack(repo: Repo, small: Small | None = None) -> Iterator[BinaryIO]:
+    """A file to write a pack to, which is taken in at the end unless an error is raised.
+
+    `small` gets the short ones of its objects; None: nobody reads them soon.
+    """
     folder = Path(repo.object_store.pack_dir)
     number, name = tempfile.mkstemp(dir=folder, suffix=".pack")  # whose index is not there yet
     try:
         with os.fdopen(number, "w+b") as file:
             yield file
             file.flush()
-            entries, checksum = _indexed(name, file, repo)
+            entries, checksum = _indexed(name, file, repo, small)
         path = folder / f"pack-{iter_sha1(id for id, *_ in entries).decode()}.pack"
         index = path.with_suffix(".idx")
         if not index.exists():
@@ -60,20 +66,30 @@ def receive_pack(repo: Repo) -> Iterator[BinaryIO]:
         Path(name).unlink(missing_ok=True)
 
 
-def _indexed(name: str, file: IO[bytes], repo: Repo) -> tuple[list[PackIndexEntry], bytes]:
+def _indexed(name: str, file: IO[bytes], repo: Repo,
+             small: Small | None) -> tuple[list[PackIndexEntry], bytes]:
     """What an index of the pack says, and the pack's checksum; raises what damage raises."""
     with PackData(name, repo.object_format, file) as data:
         data.check()
-        return sorted(_Indexer.for_pack_data(data)), data.get_stored_checksum()
+        entries = sorted(_entry(each, small) for each in _Unpacked.for_pack_data(data))
+        return entries, data.get_stored_checksum()
 
 
-class _Indexer(PackIndexer):
-    """Raises ValueError for a folder that is none, in the one pass that unpacks the objects."""
+class _Unpacked(UnpackedObjectIterator):
+    """The objects of a pack, each unpacked once."""
 
-    def _result(self, unpacked: UnpackedObject) -> PackIndexEntry:
-        if unpacked.obj_type_num == GitTree.type_num:
-            Tree(b"".join(unpacked.obj_chunks or ())).check()
-        return super()._result(unpacked)
+    _compute_crc32 = True
+
+
+def _entry(each: UnpackedObject, small: Small | None) -> PackIndexEntry:
+    """Of one object; raises ValueError for a folder that is none."""
+    assert each.obj_type_num is not None and each.offset is not None
+    content = b"".join(each.obj_chunks or ())
+    if each.obj_type_num == GitTree.type_num:
+        Tree(content).check()
+    if small is not None:
+        keep_small(small, sha_to_hex(each.sha()), each.obj_type_num, content)
+    return each.sha(), each.offset, each.crc32
 
 
 def take_pack(repo: Repo, pack: BinaryIO) -> None:

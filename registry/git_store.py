@@ -16,7 +16,7 @@ from dulwich.objects import ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
-from registry.commits import Fetched, Packed, entry_at, standing
+from registry.commits import Fetched, Packed, Small, entry_at, standing
 from registry.errors import NotFoundError
 from registry.git_objects import (
     blob_of,
@@ -78,10 +78,10 @@ class GitStore:
         `fetched` has what was found out already, and gets what is found out now; None: nothing.
         """
         with contextlib.closing(self._repo()) as repo:
-            yield Reader(guarding(self.path, tree_reader(repo)),
-                         guarding(self.path, lambda id: commit_of(repo, id)),
-                         guarding(self.path, lambda id: blob_of(repo, id)),
-                         fetched or Fetched(head=None))
+            found = fetched or Fetched(head=None)
+            yield Reader(guarding(self.path, tree_reader(repo, found.small)),
+                         guarding(self.path, lambda id: commit_of(repo, id, found.small)),
+                         guarding(self.path, lambda id: blob_of(repo, id)), found)
 
     def shallow(self) -> set[str]:
         """The commits whose parents are not to be had: there a shallow history begins."""
@@ -114,6 +114,13 @@ class GitStore:
             return None
         with self._open() as repo:
             head = repo.refs.follow(BRANCH)[1]
+        return head.decode() if head else None
+
+    def shown_head(self) -> str | None:
+        """What `fetch` would take from this repository, were it another one; None: no commit."""
+        with self._open() as origin:
+            refuse_sha256(origin)
+            head = default_head(origin)
         return head.decode() if head else None
 
     def contents(self, head: str, path: str) -> list[tuple[str, bytes]]:
@@ -178,9 +185,12 @@ class GitStore:
             self._create()
 
     @contextlib.contextmanager
-    def receiving(self) -> Iterator[BinaryIO]:
-        """Take in the pack that is written, all of it at once; nothing where an error is raised."""
-        with self._open_to_write() as repo, receive_pack(repo) as stream:
+    def receiving(self, small: Small | None = None) -> Iterator[BinaryIO]:
+        """Take in the pack that is written, all of it at once; nothing where an error is raised.
+
+        `small` gets the short ones of its objects; None: nobody reads them soon.
+        """
+        with self._open_to_write() as repo, receive_pack(repo, small) as stream:
             yield stream
 
     def point(self, head: str, tags: Mapping[str, str]) -> None:

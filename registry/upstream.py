@@ -7,7 +7,7 @@ from typing import Callable, Collection, Iterator, Sequence
 
 import requests
 
-from registry.commits import Fetched
+from registry.commits import Fetched, Small
 from registry.config import Secret
 from registry.git_store import GitStore
 from registry.git_wire import Refs, TooMuchError, WireError
@@ -53,6 +53,7 @@ class Upstream:
         self._store = store
         self._tell = tell
         self._exchanges = 0
+        self._small: Small = {}
 
     def refs(self, way: Way) -> Refs:
         """Where the branch is now, and the tags: one exchange of a few hundred bytes."""
@@ -79,7 +80,7 @@ class Upstream:
 
     def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
         """Have every file here that a replay may read but those `without`; then it may begin."""
-        fetched = Fetched(head=refs.head, tags=self._commits_of(refs))
+        fetched = Fetched(head=refs.head, tags=self._commits_of(refs), small=self._small)
         found = self._wanted(fetched)
         missing = self._store.lacks(found) - set(without)
         wanted = [blob for blob in found if blob in missing]
@@ -149,7 +150,7 @@ class Upstream:
                 f"{way.name} is larger than what is kept of one repository: "
                 f"{MAX_STORE_BYTES >> 20} MiB, in at most {MAX_EXCHANGES} requests. Move large "
                 "files out of the folders of components, or add a smaller repository.")
-        with self._store.receiving() as stream:
+        with self._store.receiving(self._small if filter else None) as stream:
             way.remote(room).pack(wants, haves, stream.write, limits, filter=filter,
                                   told=self._told if filter else None)
         if self._store.lacks(wants):
