@@ -2,7 +2,7 @@
 BIN := .venv/bin
 export PAISHARE_HOME ?= $(CURDIR)/.paishare
 
-.PHONY: help demo run dev image frontend messages test test-github lint sure bench clean
+.PHONY: help demo run dev image frontend messages test test-github lint sure bench bench-web clean
 
 help:
 	@echo "make demo    set everything up, train a first model, then serve at http://127.0.0.1:8080"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    flake8, isort, mypy"
 	@echo "make sure    lint and test"
 	@echo "make bench   measure what docs/ promises and print tables"
+	@echo "make bench-web   measure the pages: Lighthouse, and a real browser on a job's log"
 	@echo "make clean   remove what was built here, but not the state in .paishare"
 	@echo "PORT=8081 and PAISHARE_HOME=folder change where demo, run and dev serve and keep state."
 
@@ -59,12 +60,17 @@ lint:
 sure: lint test
 
 bench:
-	@tools/setup.sh venv engine image-tools
+	@tools/setup.sh venv engine image-tools browser
 	@$(BIN)/python -m runner build-image
 	@$(BIN)/python -m pip install -qq --editable '.[bench]'
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python -m bench.$$(basename $$script .py) || exit 1; done
 	@echo "== bench/search.py over 100,000 versions, the last step and the longest"; date
 	@$(BIN)/python -m bench.search --versions 100000
+
+bench-web:
+	@tools/setup.sh venv engine image-tools browser
+	@$(BIN)/python -m runner build-image
+	@$(BIN)/python -m bench.web
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .hypothesis test-results

@@ -20,6 +20,7 @@ YEAR_S = 365 * 86400
 
 def register(app: Flask) -> None:
     app.config.update(COMPRESS_MIMETYPES=list(COMPRESSED), COMPRESS_ALGORITHM=["br", "gzip"],
+                      COMPRESS_ALGORITHM_STREAMING=["br", "gzip"], COMPRESS_BR_LEVEL=6,
                       COMPRESS_MIN_SIZE=860)
     app.add_template_global(style)
     app.add_template_global(script)
