@@ -1,6 +1,6 @@
 // Builds what the pages load: src/*.js and src/*.scss → one folder, each file named by its content.
 //
-//   node build.mjs [FOLDER]     FOLDER: ../registry/static/dist, which is emptied first
+//   node build.mjs [FOLDER]     FOLDER: ../registry/static/dist, which is emptied once all is built
 //
 // manifest.json says for each source which file it became, which scripts that one imports, and its style.
 
@@ -28,14 +28,15 @@ const scss = {
   },
 };
 
-rmSync(folder, { recursive: true, force: true });
-mkdirSync(folder, { recursive: true });
-const { metafile } = await build({
+const { metafile, outputFiles } = await build({
   absWorkingDir: here, entryPoints: entries.map((name) => join("src", name)), outdir: folder,
   bundle: true, minify: true, splitting: true, format: "esm", target: "es2022", metafile: true,
   entryNames: "[name]-[hash]", chunkNames: "part-[hash]", legalComments: "linked", charset: "utf8",
-  plugins: [scss], logLevel: "warning",
+  plugins: [scss], logLevel: "warning", write: false,
 });
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+for (const { path, contents } of outputFiles) writeFileSync(path, contents);
 
 const manifest = {};
 for (const [path, output] of Object.entries(metafile.outputs)) {
