@@ -177,7 +177,7 @@ def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
         uri = value.get(field)
         if uri and not (field in _PLACES and _is_web(uri)):
             yield _note(field, Sentence(
-                "`{field}` is a folder of another file system, which no task finds here. {instead}",
+                "`{field}` is brought to no task by itself. {instead}",
                 field=field, instead=_INSTEAD[field]))
     if value.get("authFile"):
         yield _note("authFile", Sentence(
@@ -205,9 +205,15 @@ def _notes(value: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 _INSTEAD = {
-    "dataDir": Sentence("Add a `data` prerequisite with an https address."),
-    "codeDir": Sentence("Add a `script` prerequisite with the address of a Git repository."),
-    "outputDir": Sentence("What a task writes into `$PAI_OUTPUT_DIR` is kept as its artifacts.")}
+    "dataDir": Sentence(
+        "Add a `data` prerequisite with an https address, or with that of a folder in Hadoop, "
+        "such as `hdfs://host:port/path/`."),
+    "codeDir": Sentence(
+        "Add a `script` prerequisite with the address of a Git repository, or a `data` one with "
+        "that of a folder in Hadoop, such as `hdfs://host:port/path/`."),
+    "outputDir": Sentence(
+        "What a task writes into `$PAI_OUTPUT_DIR` is kept as its artifacts. A `storage` "
+        "prerequisite such as `hdfs://host:port/path` has files sent there.")}
 
 
 def _note(path: str, message: str) -> Problem:
