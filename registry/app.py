@@ -20,6 +20,7 @@ from registry.github_accounts import GitHubAccounts
 from registry.github_worker import LOCK as GITHUB_LOCK
 from registry.image_logins import ImageLogins
 from registry.marks import Marks
+from registry.parts import Parts
 from registry.plain_search import PlainSearch
 from registry.preview import Drafts
 from registry.public_web import PublicWeb
@@ -33,7 +34,10 @@ from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 from registry.sources import Sources
+from registry.trial import Trials
 from registry.views import (
+    admin,
+    admin_sources,
     api_docs,
     api_openpai,
     appearance,
@@ -91,7 +95,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
-                 sources, settings, machine, api_docs, monitoring):
+                 sources, settings, machine, admin, admin_sources, api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
@@ -112,13 +116,14 @@ def services_of(found: Settings) -> Services:
     engine = db.create_engine(found.database_url)
     catalog, sources = Catalog(engine, found.git_dir), Sources(engine)
     github = GitHubAccounts(engine, found)
-    publications = Publications(engine)
+    publications, repositories = Publications(engine), Repositories(found, github, Access(engine))
     return Services(
         accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
         deliveries=Deliveries(engine, found.secret_key), github=github,
         image_logins=ImageLogins(engine, found),
-        repositories=Repositories(found, github, Access(engine)),
+        repositories=repositories, trials=Trials(found, github, repositories),
+        parts=Parts(found, engine),
         search=SearchIndex(found.search_dir, PlainSearch(engine), Audiences(engine).of),
         shelves=Shelves(catalog, sources, found.home / "shelves"), sources=sources,
         changelog=Changelog(engine), recommendation=Recommendation(engine),

@@ -43,12 +43,12 @@ def prepare(settings: Settings) -> str | None:
     password = Accounts(engine).ensure_admin()
     sources = Sources(engine)
     if not ((settings.home / IMPORTED).exists() and sources.all()):
-        _add_bundled(sources, settings.marketplace_dir)
+        add_bundled(sources, settings.marketplace_dir)
     engine.dispose()
     return password
 
 
-def _add_bundled(sources: Sources, folder: Path) -> None:
+def add_bundled(sources: Sources, folder: Path) -> None:
     """Index the marketplace that came with this program; one that has moved is indexed anew."""
     known = {source.name: Path(source.location) for source in sources.visible()}
     if folder in known.values() or (BUNDLED in known and known[BUNDLED].is_dir()):

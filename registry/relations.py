@@ -132,6 +132,26 @@ class Relations:
             Consequence(user=user, after=after[user.use], reason=reasons[user.use])
             for user in users))
 
+    def dependents(self, *, user_id: int | None) -> dict[int, list[str]]:
+        """Of each source the components of others, `source:type/name`, that refer into it now."""
+        held, holder = versions.alias("held"), sources.alias("holder")
+        query = sa.select(holder.c.id, sources.c.name.label("source"), versions.c.type,
+                          versions.c.name).distinct().select_from(uses).join(
+            versions, versions.c.id == uses.c.version_id).join(
+            sources, sources.c.id == versions.c.source_id).join(
+            held, held.c.name == uses.c.target).join(holder, holder.c.id == held.c.source_id)
+        found: dict[int, list[str]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(query.where(
+                    visibility.is_visible(user_id), uses.c.kind == REFERENCE_USE,
+                    uses.c.target_type.in_(["", held.c.type]),
+                    uses.c.target_source.in_(["", holder.c.name]),
+                    held.c.source_id != versions.c.source_id, held.c.is_latest, held.c.is_present,
+                    versions.c.is_latest, versions.c.is_present).order_by(
+                        sources.c.name, versions.c.type, versions.c.name)):
+                found.setdefault(row.id, []).append(f"{row.source}:{row.type}/{row.name}")
+        return found
+
     def _resolved(self, wanted: Iterable[Use], known: Sequence[Entry]
                   ) -> dict[Use, Entry | None]:
         """What each reference means among the known versions; None: nothing, or several."""

@@ -16,6 +16,7 @@ from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
 from registry.image_logins import ImageLogins
 from registry.marks import Marks
+from registry.parts import Parts
 from registry.preview import Drafts
 from registry.public_web import PublicWeb
 from registry.publications import Publications
@@ -28,6 +29,7 @@ from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 from registry.sources import Sources
+from registry.trial import Trials
 
 EXTENSION = "paishare"
 
@@ -52,6 +54,7 @@ class Services:
     github: GitHubAccounts
     image_logins: ImageLogins
     marks: Marks
+    parts: Parts
     search: SearchIndex
     shelves: Shelves
     sources: Sources
@@ -61,6 +64,7 @@ class Services:
     repositories: Repositories
     runner: RunnerClient
     runs: Runs
+    trials: Trials
     web: PublicWeb
     is_github_up: Callable[[], bool]
     public_url: str | None = None

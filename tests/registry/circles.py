@@ -425,7 +425,9 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "jobs.index": _get("/jobs", "/jobs?all=1"),
     **{f"settings.{name}": _get(f"/settings/{name}") for name in (
         "profile", "github", "tokens", "registries", "appearance", "notifications")},
-    "machine.show": _get("/machine"),
+    "machine.show": _get("/machine"), "admin.index": _get("/admin"),
+    **{f"admin.{name}": _get(f"/admin/{name}") for name in ("users", "limits")},
+    "admin_sources.index": _get("/admin/sources"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
@@ -528,6 +530,11 @@ NOT_TRIED = {
     "openpai.publish_template": OWN, "openpai_by_proxy.publish_template": OWN,
     "api_publish.publish_component": OWN, "auth.logout": OWN,
     "appearance.choose": OWN,
+    "admin.system": "the machine, its disk and its logs, for an admin",
+    **{f"admin.{name}": FORM for name in (
+        "create_user", "set_password", "set_admin", "lock", "unlock", "revoke_token",
+        "change_limits", "pause", "resume")},
+    **{f"admin_sources.{name}": FORM for name in ("add", "add_example", "sync", "remove")},
     "api_sources.show_machine": "the machine, not the catalogue",
     **{f"api_jobs.{name}": JOBS for name in (
         "show_job", "stop_job", "release_job", "read_log", "read_raw_log", "search_log",
