@@ -2,7 +2,7 @@
 BIN := .venv/bin
 export PAISHARE_HOME ?= $(CURDIR)/.paishare
 
-.PHONY: help demo run dev image frontend messages test test-github lint sure bench bench-web clean
+.PHONY: help demo run dev image frontend messages test test-github lint sure bench bench-web screenshots clean
 
 help:
 	@echo "make demo    set everything up, train a first model, then serve at http://127.0.0.1:8080"
@@ -17,6 +17,7 @@ help:
 	@echo "make sure    lint and test"
 	@echo "make bench   measure what docs/ promises and print tables"
 	@echo "make bench-web   measure the pages: Lighthouse, and a real browser on a job's log"
+	@echo "make screenshots   take the pictures of docs/images anew"
 	@echo "make clean   remove what was built here, but not the state in .paishare"
 	@echo "PORT=8081 and PAISHARE_HOME=folder change where demo, run and dev serve and keep state."
 
@@ -71,6 +72,11 @@ bench-web:
 	@tools/setup.sh venv engine image-tools browser
 	@$(BIN)/python -m runner build-image
 	@$(BIN)/python -m bench.web
+
+screenshots:
+	@tools/setup.sh venv engine image-tools browser fonts
+	@$(BIN)/python -m runner build-image
+	@$(BIN)/python tools/screenshots.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .hypothesis test-results

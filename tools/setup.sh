@@ -4,6 +4,7 @@
 #   engine       a Docker engine that answers
 #   image-tools  what builds the bundled image from Debian's packages, the tests' image and registry
 #   browser      Chromium for the browser tests
+#   fonts        letters for Chinese pages, in pictures of them
 #   postgres     PostgreSQL's programs, without a server that runs: the tests start their own
 #   engine-stop  end the engine that `engine` started in the background
 # A second call changes nothing and needs no network.
@@ -183,6 +184,10 @@ set_up_browser() {
         stop_with "Playwright could not download Chromium: $(tail -n 1 /tmp/paishare-chromium.log) Install Google Chrome instead, or try as root: .venv/bin/python -m playwright install --with-deps chromium (whole log: /tmp/paishare-chromium.log)"
 }
 
+set_up_fonts() {
+    fc-list :lang=zh 2> /dev/null | grep -q . || install "A font with Chinese letters" fontconfig fonts-noto-cjk
+}
+
 has_postgres() {
     compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null || command -v initdb > /dev/null
 }
@@ -207,7 +212,8 @@ for word in "$@"; do
         engine-stop) stop_engine ;;
         image-tools) set_up_image_tools ;;
         browser) set_up_venv; set_up_browser ;;
+        fonts) set_up_fonts ;;
         postgres) set_up_postgres ;;
-        *) stop_with "tools/setup.sh knows venv, engine, engine-stop, image-tools, browser and postgres, not $word." ;;
+        *) stop_with "tools/setup.sh knows venv, engine, engine-stop, image-tools, browser, fonts and postgres, not $word." ;;
     esac
 done
