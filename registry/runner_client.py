@@ -16,6 +16,7 @@ from registry.errors import (
     Problem,
     RunnerUnavailableError,
 )
+from runner.sentence import Sentence, heard
 from runner.spec import JobSpec, Login
 
 TIMEOUT_S = 10.0
@@ -233,7 +234,7 @@ class RunnerClient:
             method, path, query=query, body=text, timeout_s=timeout_s,
             headers={"Content-Type": "application/json", **(headers or {})})
         with self._translated():
-            return json.loads(answer)
+            return heard(json.loads(answer))
 
     def _asked(self, method: str, path: tuple[object, ...], *,
                query: Mapping[str, object] | None = None, body: bytes | None = None,
@@ -281,9 +282,9 @@ class RunnerClient:
         try:
             yield
         except (OSError, HTTPException, ValueError, KeyError) as error:
-            raise RunnerUnavailableError(
-                f"The runner does not answer at {self.url}. Start it with `paishare serve`, or set "
-                "PAISHARE_RUNNER_URL to where it listens.") from error
+            raise RunnerUnavailableError(Sentence(
+                "The runner does not answer at {url}. Start it with `paishare serve`, or set "
+                "PAISHARE_RUNNER_URL to where it listens.", url=self.url)) from error
 
 
 def _task(id_: str, attempt: int, role: str, index: int) -> tuple[object, ...]:
@@ -294,7 +295,7 @@ def _address(path: tuple[object, ...], query: Mapping[str, object]) -> str:
     """The request's path; each part is one segment, so none can climb to another job."""
     parts = [str(part) for part in path]
     if any(part in ("", ".", "..") for part in parts):
-        raise NotFoundError(f"There is nothing at {'/'.join(parts)}.")
+        raise NotFoundError(Sentence("There is nothing at {path}.", path="/".join(parts)))
     given = {name: value for name, value in query.items() if value not in (None, "")}
     address = "".join(f"/{quote(part, safe='')}" for part in parts)
     return f"{address}?{urlencode(given)}" if given else address
@@ -302,16 +303,18 @@ def _address(path: tuple[object, ...], query: Mapping[str, object]) -> str:
 
 def _refuse(status: int, text: bytes) -> NoReturn:
     """The runner's answer as the registry's own error."""
-    body = json.loads(text)
-    message = str(body["message"])
-    problems = [Problem(message=str(error.get("message", "")), path=str(error.get("path", "")))
+    body = heard(json.loads(text))
+    message = body["message"]
+    problems = [Problem(message=error.get("message", ""), path=error.get("path", ""))
                 for error in body.get("errors") or ()]
     if status == 404:
         raise NotFoundError(message)
     if status == 401:
-        raise RunnerUnavailableError("The runner refused the registry's token. Give both the same "
-                                     "one: RUNNER_TOKEN there, PAISHARE_RUNNER_TOKEN here.")
+        raise RunnerUnavailableError(Sentence(
+            "The runner refused the registry's token. Give both the same one: RUNNER_TOKEN there, "
+            "PAISHARE_RUNNER_TOKEN here."))
     if status < 500:
         raise InvalidInputError(message, problems)
-    raise RunnerUnavailableError(f"The runner could not do it: {message} "
-                                 "Its log says more: logs/runner.log.")
+    raise RunnerUnavailableError(Sentence(
+        "The runner could not do it: {message} Its log says more: logs/runner.log.",
+        message=message))

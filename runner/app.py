@@ -7,6 +7,7 @@ import json
 from typing import Any, Iterable, Mapping
 
 from flask import Flask, Response, jsonify, request
+from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException
 
 from runner import file_routes, metrics, outcome, overview_routes, terminal_routes
@@ -19,6 +20,7 @@ from runner.logins import logins_from_json
 from runner.quotas import cluster_name
 from runner.room import Bounds, Room
 from runner.scheduler import placement_from_json
+from runner.sentence import Sentence, restored, told
 from runner.spec import JOB_STATES, RUNNING, WAITING, job_spec_from_json
 from runner.worker import Worker
 
@@ -30,13 +32,13 @@ def create_app(worker: Worker, token: str | None) -> Flask:
     """Join the worker and its API; with `token`, every request must carry it."""
     app = Flask("runner", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.json = _Json(app)
 
     @app.before_request
     def check_token() -> Response | None:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if token is not None and not hmac.compare_digest(given.encode(), token.encode()):
-            return _error("Unauthorized", "The runner's token is missing or wrong.", 401)
+            return _error("Unauthorized", Sentence("The runner's token is missing or wrong."), 401)
         return None
 
     @app.errorhandler(RunnerError)
@@ -47,7 +49,7 @@ def create_app(worker: Worker, token: str | None) -> Flask:
     def on_http_error(error: HTTPException) -> Response:
         cause = getattr(error, "original_exception", None)
         if "disk is full" in str(cause) or getattr(cause, "errno", None) == errno.ENOSPC:
-            return _error("DiskFull", "The disk is full. Make room, then try again.", 507)
+            return _error("DiskFull", Sentence("The disk is full. Make room, then try again."), 507)
         return _error(error.name.replace(" ", ""), error.description or "", error.code or 500)
 
     _add_machine_routes(app, worker)
@@ -56,6 +58,15 @@ def create_app(worker: Worker, token: str | None) -> Flask:
     overview_routes.add(app, worker)
     terminal_routes.add(app, worker)
     return app
+
+
+class _Json(DefaultJSONProvider):
+    """Answers have what their sentences are made of, so that pages can say them otherwise."""
+
+    sort_keys = False
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        return super().dumps(told(obj), **kwargs)
 
 
 def _error(code: str, message: str, status: int, errors: Iterable[dict] = ()) -> Response:
@@ -101,7 +112,8 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
     def pause() -> Response:
         reason = _body().get("reason") or ""
         if not isinstance(reason, str) or len(reason) > MAX_REASON:
-            raise InvalidSpecError(f"reason must be a text of at most {MAX_REASON} characters.")
+            raise InvalidSpecError(Sentence(
+                "reason must be a text of at most {most} characters.", most=MAX_REASON))
         worker.pause(reason)
         return jsonify(_queue(worker))
 
@@ -148,8 +160,9 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         wanted = [name for name in request.args.get("state", "").split(",") if name]
         unknown = set(wanted) - set(JOB_STATES)
         if unknown:
-            raise InvalidSpecError(f"There is no state {sorted(unknown)[0]!r}; "
-                                   f"the states are {', '.join(JOB_STATES)}.")
+            raise InvalidSpecError(Sentence(
+                "There is no state {state!r}; the states are {states}.",
+                state=sorted(unknown)[0], states=", ".join(JOB_STATES)))
         limit, offset = min(number("limit", 50), 200), number("offset", 0)
         query = _job_query(worker, wanted)
         found = worker.store.find(query, offset=offset, limit=limit + 1)
@@ -176,10 +189,12 @@ def _job_query(worker: Worker, wanted: list[str]) -> JobQuery:
     user, before = args.get("user"), args.get("before")
     last = worker.store.get(before) if before else None
     if last and user not in (None, last.user):
-        raise NotFoundError(f"There is no job {before!r}.")
+        raise NotFoundError(Sentence("There is no job {before!r}.", before=before))
     sort = args.get("sort", NEWEST)
     if sort not in ORDERS:
-        raise InvalidSpecError(f"There is no order {sort!r}; the orders are {', '.join(ORDERS)}.")
+        raise InvalidSpecError(Sentence(
+            "There is no order {sort!r}; the orders are {orders}.", sort=sort,
+            orders=", ".join(ORDERS)))
     return JobQuery(user=user, name=args.get("name"), states=tuple(wanted), sort=sort,
                     text=args.get("text", ""), template=args.get("template", ""),
                     reader=args.get("reader", ""), before=last.seq if last else None)
@@ -188,7 +203,7 @@ def _job_query(worker: Worker, wanted: list[str]) -> JobQuery:
 def _body() -> Mapping[str, Any]:
     body = request.get_json()
     if not isinstance(body, dict):
-        raise InvalidSpecError("The body must be a JSON object.")
+        raise InvalidSpecError(Sentence("The body must be a JSON object."))
     return body
 
 
@@ -230,6 +245,7 @@ def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
             "usage": metrics.last(worker.folders.metrics(
                 job.id, row["number"], task["role"], task["idx"]))})
     return {"number": row["number"], "state": row["state"],
-            "cause": decision.get("cause", outcome.NO_CAUSE), "reason": decision.get("reason", ""),
+            "cause": decision.get("cause", outcome.NO_CAUSE),
+            "reason": restored(decision.get("reason", "")),
             "started_at": row["started_at"], "finished_at": row["finished_at"], "tasks": tasks,
             "kept": worker.kept.of((job.id, row["number"])) if job.spec.is_debug else None}

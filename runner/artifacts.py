@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Iterator
 
 from runner.errors import NotFoundError
+from runner.sentence import Sentence, restored, stored
 from runner.task_log import write_notice
 
 MAX_ARTIFACTS = 100_000
@@ -106,13 +107,13 @@ class JobFolders:
     def notice(self, job_id: str) -> str | None:
         """Why logs and outputs of a job are gone; None where they are not."""
         try:
-            return (self.root / job_id / "removed").read_text("utf-8")
+            return restored((self.root / job_id / "removed").read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def leave_notice(self, job_id: str, text: str) -> None:
         path = self.root / job_id / "removed"
-        path.with_suffix(".new").write_text(text, "utf-8")
+        path.with_suffix(".new").write_text(stored(text), "utf-8")
         os.replace(path.with_suffix(".new"), path)
 
     def drop_kept(self, job_id: str, text: str) -> None:
@@ -150,8 +151,9 @@ class JobFolders:
         try:
             return open(_open_below(output, path), "rb")
         except (OSError, ValueError) as error:
-            raise NotFoundError(
-                f"There is no artifact {path!r} of task {role}-{index}.") from error
+            raise NotFoundError(Sentence(
+                "There is no artifact {path!r} of task {role}-{index}.", path=path, role=role,
+                index=index)) from error
 
 
 def _shown(path: str) -> str:

@@ -17,8 +17,9 @@ from runner.engine import CREATED, RUNNING, Engine, Exit, Gang, Slot
 from runner.errors import EngineAwayError, RunnerError
 from runner.job_store import Job, JobStore, now
 from runner.kept import Kept
-from runner.outcome import Decision, TaskResult
+from runner.outcome import Decision, TaskResult, decision_from_json
 from runner.scheduler import Placement
+from runner.sentence import Sentence, plural, said_by
 from runner.storage_return import StorageReturn
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Attempt:
         self._limit_s = row["limit_s"]
         self._ends_s = _end_of(dict(row))
         if row["decision"]:
-            self._decision = Decision(**json.loads(row["decision"]))
+            self._decision = decision_from_json(json.loads(row["decision"]))
         memory = {role.name: role.resources.memory_mb for role in job.spec.task_roles}
         self._tasks: dict[Slot, _Task] = {
             (row["role"], row["idx"]): _Task(
@@ -87,7 +88,7 @@ class Attempt:
             self._take_in()
         decision = self._decision or outcome.decide(self.job.spec, self._results())
         if decision is None:
-            raise RunnerError("All tasks have ended, but no rule says how the job did.")
+            raise RunnerError(Sentence("All tasks have ended, but no rule says how the job did."))
         self._decide(decision)
         if self.shop.storage.has_copies(self.job):
             self.shop.kept.clear(self.gang)  # only then all files are the runner's own
@@ -129,11 +130,11 @@ class Attempt:
         except RunnerError as error:
             log.warning("job %s attempt %s could not start: %s", self.job.id, self.number, error)
             self._decide(outcome.failed_start(
-                str(error), is_platform=getattr(error, "is_platform", True)))
+                said_by(error), is_platform=getattr(error, "is_platform", True)))
             self._adopt_what_exists()
             return
-        self.shop.store.note(self.job.id, "run", "The container is running." if len(live) == 1
-                             else f"{len(live)} containers are running.")
+        self.shop.store.note(self.job.id, "run", plural(
+            "The container is running.", "{count} containers are running.", len(live)))
 
     def _adopt_what_exists(self) -> None:
         """After a decision: follow what has started, and count the rest as stopped."""
@@ -144,7 +145,7 @@ class Attempt:
             if task.has_started or found.get(slot, CREATED) != CREATED:
                 begun.append(slot)
             else:
-                self._finish(slot, states.STOPPED, "never started")
+                self._finish(slot, states.STOPPED, Sentence("never started"))
         self.shop.engine.adopt(self.gang, begun, self)
 
     # -- running --------------------------------------------------------------------------------
@@ -179,9 +180,11 @@ class Attempt:
         if task.is_final:
             return
         if how.code is None:
-            self._finish(slot, states.FAILED, "the container was removed from outside")
+            self._finish(slot, states.FAILED, Sentence(
+                "the container was removed from outside"))
         elif how.interruption and self._decision is None:
-            self._finish(slot, states.FAILED, f"{how.interruption} (exit code {how.code})")
+            self._finish(slot, states.FAILED, Sentence(
+                "{what} (exit code {code})", what=how.interruption, code=how.code))
         else:
             ended = states.SUCCEEDED if how.code == 0 else states.FAILED
             self._finish(

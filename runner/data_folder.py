@@ -11,6 +11,7 @@ from runner.cache import Cache, Watch, remove
 from runner.download import Downloader, Remote
 from runner.errors import StagingError
 from runner.remote_files import RemoteFile, files_below
+from runner.sentence import Sentence
 from runner.uris import mask
 
 
@@ -31,16 +32,18 @@ class DataFolders:
         with self._cache.lock(key, watch):
             found = dict(files_below(remote.files, remote.path, watch))
             if not found:
-                raise StagingError(f"{mask(uri)} has no files in it. Check its name.")
+                raise StagingError(Sentence(
+                    "{uri} has no files in it. Check its name.", uri=mask(uri)))
             aside = self._cache.new / key
             remove(aside)
             listed = json.dumps(self._bring(uri, found, aside, watch, remote), sort_keys=True)
             made = hashlib.sha256(listed.encode()).hexdigest()
             if sha256 not in (None, made):
                 remove(aside)
-                raise StagingError(
-                    f"{mask(uri)} has the checksum {made}, but the job is pinned to {sha256}. "
-                    "Files in it have changed: submit the job again to take them as they are now.")
+                raise StagingError(Sentence(
+                    "{uri} has the checksum {made}, but the job is pinned to {sha256}. Files in it "
+                    "have changed: submit the job again to take them as they are now.",
+                    uri=mask(uri), made=made, sha256=sha256))
             self._cache.adopt_folder(aside, made)
         return made
 
@@ -50,7 +53,7 @@ class DataFolders:
         total, done, sums = sum(file.size for file in found.values()), 0, {}
         for name, file in found.items():
             watch.check()
-            watch.progress(f"Fetching {name}", done, total)
+            watch.progress(Sentence("Fetching {name}", name=name), done, total)
             place = aside / name
             place.parent.mkdir(parents=True, exist_ok=True)
             sums[name] = self._downloader.fetch(

@@ -10,6 +10,8 @@ from typing import Callable
 
 import pynvml
 
+from runner.sentence import Sentence
+
 MIN_CPUS = 4
 MIN_RESERVE_MB = 1024
 # TEST-NET-1 (RFC 5737): routed like any public address, owned by nobody; nothing is sent to it.
@@ -133,7 +135,7 @@ def _find_gpus() -> tuple[tuple[Gpu, ...], str | None]:
     try:
         gpus = tuple(gpu for index in range(pynvml.nvmlDeviceGetCount()) for gpu in _gpus(index))
     except pynvml.NVMLError as error:
-        return (), f"NVML cannot read the GPUs: {error}"
+        return (), Sentence("NVML cannot read the GPUs: {error}", error=error)
     finally:
         pynvml.nvmlShutdown()
     return gpus, None if gpus else "NVML finds no NVIDIA GPU, and no slice of one"
@@ -240,7 +242,7 @@ def _why(error: Exception) -> str:
         return "NVML is not installed: there is no NVIDIA driver on this machine"
     if isinstance(error, pynvml.NVMLError_DriverNotLoaded):
         return "the NVIDIA driver is installed but not loaded"
-    return f"NVML does not start: {error}"
+    return Sentence("NVML does not start: {error}", error=error)
 
 
 def _gpus(index: int) -> list[Gpu]:

@@ -18,6 +18,7 @@ from runner.lineup import Held, Round, Waiting, forecast, in_order
 from runner.quotas import Rules, RulesFile, cluster_name, quotas_of
 from runner.room import Bounds, Needs, Room, needs_of, share_of, whole_of
 from runner.scheduler import LATER, NEVER, NOW, Fit, Placement, both, explain_quotas
+from runner.sentence import Sentence, joined, plural
 from runner.spec import JobSpec
 
 FORECAST_JOBS = 100
@@ -193,19 +194,22 @@ class Dispatcher:
             return self._turn(last.ordered[position - 1], last.round, position - 1)
         objections = last.scene.rules.objections(spec)
         if objections:
-            return " ".join(objections)
+            return joined(*objections)
         fit = self._fit(spec, last.scene.whole, last.round.free)
-        return fit.reason if fit.fit != NOW else "Its turn comes with the next look, in seconds."
+        return fit.reason if fit.fit != NOW else Sentence(
+            "Its turn comes with the next look, in seconds.")
 
     def _turn(self, waiting: Waiting, this: Round, ahead: int) -> str:
         """The sentence for a job that must not pass others, with what would let it."""
-        said = f"Waits for its turn: {'1 job is' if ahead == 1 else f'{ahead} jobs are'} ahead."
+        said = plural("Waits for its turn: {count} job is ahead.",
+                      "Waits for its turn: {count} jobs are ahead.", ahead)
         due_s = this.reserved_s()
         minutes = 0 if due_s is None else int((due_s - this.now_s) // 60)
         if minutes and waiting.limit_s is None and this.verdict(
                 replace(waiting, limit_s=60.0 * minutes)) == lineup.START:
-            said += (f" With a time limit of at most {minutes} minutes (timeLimitMinutes) it could "
-                     "run before them.")
+            return joined(said, Sentence(
+                "With a time limit of at most {minutes} minutes (timeLimitMinutes) it could run "
+                "before them.", minutes=minutes))
         return said
 
     def _fit(self, spec: JobSpec, whole: Room, free: Room) -> Fit:
@@ -222,7 +226,7 @@ class Dispatcher:
             fit = self._fit(spec, scene.whole, scene.free)
             if fit.fit == NEVER or objections:
                 reasons = objections + [fit.reason] * (fit.fit == NEVER)
-                return Fit(fit=NEVER, reason=" ".join(reasons))
+                return Fit(fit=NEVER, reason=joined(*reasons))
             if scene.pause is not None:
                 return Fit(fit=LATER, reason=scene.pause)
             known = self._known_of(spec, scene.now_s, scene.whole)

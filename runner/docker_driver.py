@@ -18,6 +18,7 @@ from runner.container import LABEL, LABEL_NETWORK, Container, LaunchSpec
 from runner.docker_frames import Piece, unchunked, unframed, unframed_log
 from runner.errors import EngineAwayError, EngineError, RunnerError
 from runner.lifeline import Lifeline
+from runner.sentence import Sentence
 from runner.spec import Login
 
 READ_BYTES = 1 << 18
@@ -27,11 +28,12 @@ LOG_CONFIG = types.LogConfig(type="local", config={
 IMAGE_FAULTS = re.compile("unable to find (user|group)|no matching entries in (passwd|group)|"
                           "executable file not found|not a directory|exec format error")
 NAMESPACES = {  # what Docker says of its own among its security options
-    "userns": ("Docker gives users other numbers (userns-remap) and then refuses the machine's "
-               "network: jobs of several tasks cannot run. Take it out of "
-               "/etc/docker/daemon.json.",),
-    "rootless": ("Docker runs rootless: its containers have a network apart from this machine's. "
-                 "Tasks of a job reach each other; ports of such jobs are not reached from here.",)}
+    "userns": (Sentence(
+        "Docker gives users other numbers (userns-remap) and then refuses the machine's network: "
+        "jobs of several tasks cannot run. Take it out of /etc/docker/daemon.json."),),
+    "rootless": (Sentence(
+        "Docker runs rootless: its containers have a network apart from this machine's. Tasks of a "
+        "job reach each other; ports of such jobs are not reached from here."),)}
 REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 ASK_S = 60.0
 # Docker swallows the first of the keys that detach: one that nobody types, and never all of them.
@@ -53,8 +55,9 @@ def _translated(what: str) -> Iterator[None]:
         raise EngineError(f"{what}: {error.explanation}", is_platform=is_platform) from error
     except (docker_errors.DockerException, requests.RequestException,
             urllib3.exceptions.HTTPError, OSError) as error:
-        raise EngineAwayError(f"{what}: Docker does not answer ({type(error).__name__}). "
-                              "Start the Docker engine; the job goes on then.") from error
+        raise EngineAwayError(Sentence(
+            "{what}: Docker does not answer ({kind}). Start the Docker engine; the job goes on "
+            "then.", what=what, kind=type(error).__name__)) from error
 
 
 @contextmanager
@@ -114,8 +117,9 @@ class DockerDriver:
         """What the operator could set so that fewer jobs are lost."""
         info = self.info()
         if not info["LiveRestoreEnabled"]:
-            yield ("Docker's live-restore is off: a restart of Docker ends the running jobs, which "
-                   'are then tried again. Set "live-restore": true in /etc/docker/daemon.json.')
+            yield Sentence(
+                "Docker's live-restore is off: a restart of Docker ends the running jobs, which "
+                "are then tried again. Set \"live-restore\": true in /etc/docker/daemon.json.")
         for option in info["SecurityOptions"] or ():
             yield from NAMESPACES.get(option.removeprefix("name=").partition(",")[0], ())
 
@@ -130,7 +134,7 @@ class DockerDriver:
     def image(self, uri: str) -> tuple[str, str] | None:
         """Content digest (`sha256:…`) and WORKDIR of an image; None when it is not here."""
         try:
-            with _translated(f"Looking for image {uri}"):
+            with _translated(Sentence("Looking for image {uri}", uri=uri)):
                 found = self._api.inspect_image(uri)
         except EngineError as error:
             if isinstance(error.__cause__, docker_errors.NotFound):
@@ -145,7 +149,7 @@ class DockerDriver:
 
     def registry_digests(self, digest: str) -> frozenset[str]:
         """By which digests registries have an image that is here: those of its manifests."""
-        with _translated(f"Looking for image {digest[:19]}"):
+        with _translated(Sentence("Looking for image {digest}", digest=digest[:19])):
             found = self._api.inspect_image(digest)["RepoDigests"] or ()
         return frozenset(name.rpartition("@")[2] for name in found)
 
@@ -179,7 +183,7 @@ class DockerDriver:
 
     def remove_image(self, digest: str) -> None:
         """Raises EngineError where a container uses it, or it is somebody's parent."""
-        with _translated(f"Removing image {digest[:19]}"):
+        with _translated(Sentence("Removing image {digest}", digest=digest[:19])):
             self._api.remove_image(digest)
 
     # -- containers ---------------------------------------------------------------------------
@@ -187,7 +191,7 @@ class DockerDriver:
     def create(self, launch: LaunchSpec) -> str:
         """Create the container and return its id; one of that name is removed if it never ran."""
         published = () if launch.host_network else launch.ports
-        with _translated(f"Creating container {launch.name}"):
+        with _translated(Sentence("Creating container {name}", name=launch.name)):
             config = self._api.create_host_config(
                 mounts=[types.Mount(bind.target, str(bind.source), type="bind",
                                     read_only=bind.read_only) for bind in launch.binds],
@@ -220,7 +224,7 @@ class DockerDriver:
     def find(self, name: str) -> Container | None:
         """The container of that name or id, None when there is none."""
         try:
-            with _translated(f"Looking for container {name}"):
+            with _translated(Sentence("Looking for container {name}", name=name)):
                 found = self._api.inspect_container(name)
         except EngineError as error:
             if isinstance(error.__cause__, docker_errors.NotFound):

@@ -17,6 +17,7 @@ from runner.cache import Cache, Watch, remove, sha256_of
 from runner.errors import StagingError
 from runner.network import Network, refusal
 from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles
+from runner.sentence import Sentence
 from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_web
 
 BODY_TRIES = 5
@@ -102,7 +103,7 @@ class _Transfer:
         self._key = key
         self._part = cache.parts / self._key
         self._part_note = cache.parts / f"{self._key}.json"
-        self._text = f"Fetching {uri.rstrip('/').rsplit('/', 1)[-1] or uri}"
+        self._text = Sentence("Fetching {name}", name=uri.rstrip("/").rsplit("/", 1)[-1] or uri)
 
     # -- from the web -------------------------------------------------------------------------
 
@@ -127,9 +128,10 @@ class _Transfer:
                 if isinstance(error, _Restart):
                     self._drop_part()
                 if tries >= BODY_TRIES:
-                    raise StagingError(
-                        f"{mask(self._uri)} broke off {tries} times at byte "
-                        f"{self._part_size()}. Try again later: it goes on from there.",
+                    raise StagingError(Sentence(
+                        "{uri} broke off {tries} times at byte {part_size}. Try again later: it "
+                        "goes on from there.", uri=mask(self._uri), tries=tries,
+                        part_size=self._part_size()),
                         is_platform=True) from error
                 self._watch.wait(0.1 * 2 ** tries)
 
@@ -255,13 +257,15 @@ class _Transfer:
         try:
             number = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
-            raise StagingError(f"{self._uri} cannot be read: {error.strerror}. Check the path and "
-                               "who may read it.") from error
+            raise StagingError(Sentence(
+                "{uri} cannot be read: {strerror}. Check the path and who may read it.",
+                uri=self._uri, strerror=error.strerror)) from error
         try:
             folders.check(Path(os.readlink(f"/proc/self/fd/{number}")), self._uri)
             if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise StagingError(f"{self._uri} is no file. Name one file; a folder can be used "
-                                   "from a Git repository, or as storage.")
+                raise StagingError(Sentence(
+                    "{uri} is no file. Name one file; a folder can be used from a Git repository, "
+                    "or as storage.", uri=self._uri))
         except StagingError:
             os.close(number)
             raise
@@ -278,10 +282,10 @@ class _Transfer:
         sha256 = sha256_of(self._part)
         if self._sha256 not in (None, sha256):
             self._drop_part()
-            raise StagingError(
-                f"{mask(self._uri)} has the checksum {sha256}, but the job is pinned to "
-                f"{self._sha256}. The file has changed: submit the job again to take the new one, "
-                "or correct the checksum.")
+            raise StagingError(Sentence(
+                "{uri} has the checksum {sha256}, but the job is pinned to {wanted}. The file has "
+                "changed: submit the job again to take the new one, or correct the checksum.",
+                uri=mask(self._uri), sha256=sha256, wanted=self._sha256))
         self._cache.adopt(self._part, sha256)
         self._drop_part()
         return self._take_note(sha256, validators)
@@ -298,9 +302,10 @@ class _Transfer:
     def _check_space(self, total: int | None, begin: int) -> None:
         free = shutil.disk_usage(self._part.parent).free
         if total is not None and total - begin > free:
-            raise StagingError(
-                f"{mask(self._uri)} needs {(total - begin) >> 20} MB on the disk, {free >> 20} MB "
-                "are free. Make room, then the job goes on.", is_platform=True)
+            raise StagingError(Sentence(
+                "{uri} needs {total} MB on the disk, {free} MB are free. Make room, then the job "
+                "goes on.", uri=mask(self._uri), total=total - begin >> 20,
+                free=free >> 20), is_platform=True)
 
 
 def _strong(validators: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Collection, Mapping, Protocol, Sequence
 
 from runner.devices import Gpu, Machine
 from runner.scheduler import Fit, Placement
+from runner.sentence import Sentence
 from runner.spec import JobSpec, Login
 from runner.supplies import Supply
 
@@ -13,9 +14,9 @@ GangKey = tuple[str, int]  # a job and the number of its attempt
 Slot = tuple[str, int]  # a task: its role and its index there
 
 CREATED, RUNNING, ENDED = "created", "running", "ended"
-STOPPED_OUTSIDE = "somebody stopped the container from outside"
-RESTARTED = "Docker was restarted, or this machine"
-LOST = "Docker lost track of the container"
+STOPPED_OUTSIDE = Sentence("somebody stopped the container from outside")
+RESTARTED = Sentence("Docker was restarted, or this machine")
+LOST = Sentence("Docker lost track of the container")
 
 
 @dataclass(frozen=True, kw_only=True)

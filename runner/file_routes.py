@@ -15,6 +15,7 @@ from runner.checksums import Checksums
 from runner.errors import InvalidSpecError, NotFoundError
 from runner.log_lines import search_log
 from runner.logs import MergedQuery, TaskLine, iso, timed_text
+from runner.sentence import Sentence
 from runner.task_log import STREAMS, LogRecord, iter_log
 from runner.worker import Worker
 
@@ -39,7 +40,8 @@ def number(name: str, default: int) -> int:
     """A whole number of the request's query; raises InvalidSpecError for anything else."""
     text = request.args.get(name, "")
     if text and not (text.isdecimal() and len(text) <= MAX_DIGITS):
-        raise InvalidSpecError(f"{name} must be a whole number, not {text[:80]!r}.")
+        raise InvalidSpecError(Sentence(
+            "{name} must be a whole number, not {text!r}.", name=name, text=text[:80]))
     return int(text or default)
 
 
@@ -147,7 +149,7 @@ def _order(place: str) -> tuple[int, str, int, str]:
     """Where a file stands among the others; raises InvalidSpecError for what names none."""
     found = re.fullmatch(r"(\d{1,18})/([^/]*)-(\d{1,9})/(.+)", place, re.DOTALL)
     if place and not found:
-        raise InvalidSpecError("after must be what an earlier answer said as `next`.")
+        raise InvalidSpecError(Sentence("after must be what an earlier answer said as `next`."))
     return (int(found[1]), found[2], int(found[3]), found[4]) if found else (0, "", 0, "")
 
 
@@ -163,14 +165,17 @@ def _stream() -> str:
     """One of STREAMS, or empty for both."""
     stream = request.args.get("stream", "")
     if stream not in ("", *STREAMS):
-        raise InvalidSpecError(f"stream must be one of {', '.join(STREAMS)}, or left out.")
+        raise InvalidSpecError(Sentence(
+            "stream must be one of {streams}, or left out.", streams=", ".join(STREAMS)))
     return stream
 
 
 def _check_task(worker: Worker, job_id: str, attempt: int, role: str, index: int) -> None:
     rows = worker.store.tasks(worker.store.get(job_id).id, attempt)
     if (role, index) not in {(row["role"], row["idx"]) for row in rows}:
-        raise NotFoundError(f"Attempt {attempt} of job {job_id} has no task {role}-{index}.")
+        raise NotFoundError(Sentence(
+            "Attempt {attempt} of job {job_id} has no task {role}-{index}.", attempt=attempt,
+            job_id=job_id, role=role, index=index))
 
 
 def _joined(records: list[LogRecord], stream: str) -> list[dict[str, str]]:

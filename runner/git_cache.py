@@ -11,6 +11,7 @@ from runner.cache import Cache, Watch, remove
 from runner.errors import StagingError
 from runner.git_command import Git, GitError
 from runner.network import Network, refusal
+from runner.sentence import Sentence
 from runner.uris import AllowedFolders, local_path, mask, scheme_of, split_ref, split_web
 
 _INFO = "/info/refs?service=git-upload-pack"
@@ -136,16 +137,18 @@ class GitCache:
             return self._folders.check(local_path(address), address)
         parts = split_web(address)
         if parts.query or parts.fragment:
-            raise StagingError(f"{mask(address)} is no address of a repository. Write it as "
-                               "https://host/owner/repository.")
+            raise StagingError(Sentence(
+                "{address} is no address of a repository. Write it as "
+                "https://host/owner/repository.", address=mask(address)))
         return None
 
     def _remote(self, address: str) -> _Remote:
         folder = self.check(address)
         if folder:
             if not folder.is_dir():
-                raise StagingError(f"{address} is no repository: there is no such folder. "
-                                   "Check the path.")
+                raise StagingError(Sentence(
+                    "{address} is no repository: there is no such folder. Check the path.",
+                    address=address))
             return _Remote(uri=address, url=f"file://{quote(str(folder))}", options=(),
                            folder=folder)
         self._git.check_for_web()
@@ -165,8 +168,9 @@ class GitCache:
                 if found.status_code >= 400:
                     raise refusal(address, found.status_code)
                 if not found.url.endswith(_INFO):
-                    raise StagingError(f"{mask(address)} leads to {mask(found.url)}, which is no "
-                                       "repository. Check the address in a browser.")
+                    raise StagingError(Sentence(
+                        "{address} leads to {url}, which is no repository. Check the address in a "
+                        "browser.", address=mask(address), url=mask(found.url)))
                 return found.url.removesuffix(_INFO)
 
 
@@ -177,8 +181,9 @@ def _part(commit: str, path: str) -> str:
 
 def _entry(listed: str, uri: str, commit: str, path: str) -> Entry:
     if not listed:
-        raise StagingError(f"{mask(uri)} has no {path!r} at commit {commit[:10]}. "
-                           "Check the path and the commit.")
+        raise StagingError(Sentence(
+            "{uri} has no {path!r} at commit {commit}. Check the path and the commit.",
+            uri=mask(uri), path=path, commit=commit[:10]))
     mode, kind, object_id = listed.split("\t", 1)[0].split(" ")
     return Entry(mode=mode, kind=kind, object_id=object_id)
 
@@ -217,10 +222,12 @@ class _Visit:
                 return self._in_mirror("rev-parse", "--verify", f"{ref}^{{commit}}").strip()
             except GitError:
                 pass
-        raise StagingError(
-            f"{mask(self._remote.uri)} has no branch, tag or commit {ref!r}. Check what follows "
-            "the @." if ref else
-            f"{mask(self._remote.uri)} has no commit yet. Push one, or name a branch after an @.")
+        raise StagingError(Sentence(
+            "{uri} has no branch, tag or commit {ref!r}. Check what follows the @.",
+            uri=mask(self._remote.uri), ref=ref) if ref else
+            Sentence(
+                "{uri} has no commit yet. Push one, or name a branch after an @.",
+                uri=mask(self._remote.uri)))
 
     def bring(self, commit: str, path: str) -> None:
         """Fetch one commit alone, or everything where the server does not give single ones.
@@ -261,8 +268,9 @@ class _Visit:
         try:
             self._in_mirror("cat-file", "-e", f"{commit}^{{commit}}")
         except GitError as error:
-            raise StagingError(f"{mask(self._remote.uri)} has no commit {commit}. Check the commit;"
-                               " was it pushed, and to this repository?") from error
+            raise StagingError(Sentence(
+                "{uri} has no commit {commit}. Check the commit; was it pushed, and to this "
+                "repository?", uri=mask(self._remote.uri), commit=commit)) from error
         self._in_mirror("update-ref", f"refs/paishare/{commit}", commit)
 
     def _fetch_all(self) -> None:
@@ -278,7 +286,7 @@ class _Visit:
             [f"--git-dir={self._mirror}", *self._remote.options, "fetch", "--progress",
              "--no-tags", "--no-write-fetch-head", *options, "--", self._remote.url,
              *arguments[len(options):]],
-            self._watch, text=f"Fetching {self._shown}", keep_fd=self._lock)
+            self._watch, text=Sentence("Fetching {shown}", shown=self._shown), keep_fd=self._lock)
 
     @property
     def _shown(self) -> str:
@@ -299,6 +307,7 @@ class _Visit:
         lines = [line for line in str(error).splitlines()
                  if line.startswith(("fatal:", "error:"))] or str(error).splitlines()[-1:]
         said = mask(lines[0].partition(": ")[2] if lines else "")
-        return StagingError(f"{mask(self._remote.uri)} could not be fetched; git says: {said}. "
-                            "Check that it is a repository which everyone may read.",
+        return StagingError(Sentence(
+            "{uri} could not be fetched; git says: {said}. Check that it is a repository which "
+            "everyone may read.", uri=mask(self._remote.uri), said=said),
                             is_platform=bool(_PASSING.search(str(error))))

@@ -13,6 +13,7 @@ from typing import IO, Mapping, Sequence
 
 from runner.cache import Watch
 from runner.errors import StagingError
+from runner.sentence import Sentence
 
 CONFIG = """\
 [safe]
@@ -85,8 +86,9 @@ class Git:
                     env={**self._environ, **environ}, start_new_session=True, umask=umask,
                     pass_fds=() if keep_fd is None else (keep_fd,))
             except FileNotFoundError as error:
-                raise StagingError("git is not installed on this machine. Install it; the job "
-                                   "goes on then.", is_platform=True) from error
+                raise StagingError(Sentence(
+                    "git is not installed on this machine. Install it; the job goes on then."),
+                    is_platform=True) from error
             with process:
                 try:
                     errors = _follow(process, watch, text)
@@ -103,8 +105,9 @@ class Git:
         """Raises StagingError when this git cannot be held to a checked address."""
         found = re.search(r"(\d+)\.(\d+)", self.run(["version"]))
         if not found or (int(found[1]), int(found[2])) < OLDEST_FOR_WEB:
-            raise StagingError("Fetching a repository from the web needs git 2.37 or newer. "
-                               "Upgrade git on this machine.")
+            raise StagingError(Sentence(
+                "Fetching a repository from the web needs git 2.37 or newer. Upgrade git on this "
+                "machine."))
 
 
 def _follow(process: subprocess.Popen[bytes], watch: Watch | None, text: str) -> bytes:

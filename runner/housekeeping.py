@@ -19,6 +19,7 @@ from runner.docker_driver import DockerDriver
 from runner.errors import EngineError
 from runner.job_store import JobStore
 from runner.retention import Retention, Rules
+from runner.sentence import Sentence
 from runner.spec import JobSpec
 from runner.staging import Stager
 
@@ -78,10 +79,12 @@ class Housekeeper:
         """Why no job may start now: which disk is too full for one, and what to do."""
         for whose, folder in self._disks():
             if self._missing(folder):
-                return (f"The disk of {whose} is too full for jobs: at {folder}, "
-                        f"{shutil.disk_usage(folder).free // MB} MB are free and "
-                        f"{self._settings.min_free_mb} MB must be (RUNNER_MIN_FREE_MB). Make room "
-                        "there; jobs start by themselves then.")
+                return Sentence(
+                    "The disk of {whose} is too full for jobs: at {folder}, {free} MB are free and "
+                    "{wanted} MB must be (RUNNER_MIN_FREE_MB). Make room there; jobs start by "
+                    "themselves then.", whose=whose, folder=folder,
+                    free=shutil.disk_usage(folder).free // MB,
+                    wanted=self._settings.min_free_mb)
         return None
 
     def _loop(self) -> None:

@@ -13,6 +13,7 @@ from runner.docker_driver import DockerDriver, Pull, PullError
 from runner.errors import Cancelled, EngineError, RunnerError
 from runner.image_access import ImageAccess
 from runner.pull_progress import PullProgress
+from runner.sentence import Sentence
 from runner.spec import Image, Login
 from runner.supplies import Supply
 
@@ -83,12 +84,13 @@ class Images:
             found = self._driver.image(image.digest or image.uri)
             if found and self._may_use(found[0], image, want):
                 if not is_pulled:
-                    want.say(f"Image {image.uri} is here.")
+                    want.say(Sentence("Image {uri} is here.", uri=image.uri))
                 return Brought(digest=found[0], is_pulled=is_pulled)
             if is_pulled:
-                raise EngineError(f"Image {image.uri} is no longer the one that the job was pinned "
-                                  f"to ({image.digest}). Submit the job again to take the present "
-                                  "one.", is_platform=False)
+                raise EngineError(Sentence(
+                    "Image {uri} is no longer the one that the job was pinned to ({digest}). "
+                    "Submit the job again to take the present one.", uri=image.uri,
+                    digest=image.digest), is_platform=False)
             is_pulled = self._pull(image, want)
 
     def _may_use(self, digest: str, image: Image, want: Want) -> bool:
@@ -112,12 +114,14 @@ class Images:
         """Pull or wait for who pulls; False where another's pull ended, whatever came of it."""
         if image.uri.startswith(pull_faults.BUNDLED):
             raise pull_faults.not_built(image.uri)
-        want.say(f"Pulling image {image.uri}.")
+        want.say(Sentence("Pulling image {uri}.", uri=image.uri))
         with self._joined(image, want) as pull:
             while not pull.has_ended.wait(LOOK_S) and pull.error is None:
                 if want.is_cancelled():
                     raise Cancelled
-                want.report(f"Pulling image {image.uri}{pull.progress.in_words()}",
+                want.report(Sentence(
+                    "Pulling image {uri}{progress}", uri=image.uri,
+                    progress=pull.progress.in_words()),
                             *pull.progress.so_far())
                 pull.check_stall(self._clock(), self._stall_s)
         if pull.login != want.login:
@@ -163,7 +167,8 @@ class Images:
             pull.fail(error)
         except Exception as error:
             log.exception("pulling %s failed", uri)
-            pull.fail(EngineError(f"Pulling image {uri} failed: {error}"))
+            pull.fail(EngineError(Sentence(
+                "Pulling image {uri} failed: {error}", uri=uri, error=error)))
         finally:
             self._drop(pull)
             pull.has_ended.set()
@@ -177,13 +182,14 @@ class Images:
                     return
             pull.progress.touch(self._clock())
             pull.has_ended.wait(LOOK_S)
-        raise RunnerError("Nobody waits for this image any more.")
+        raise RunnerError(Sentence("Nobody waits for this image any more."))
 
     def _note(self, pull: _Pulling, before: frozenset[str]) -> None:
         """Write down whose it is, before anybody can use it."""
         found = self._driver.image(pull.image.uri)
         if found is None:
-            raise EngineError(f"Image {pull.image.uri} was pulled, but is gone again.")
+            raise EngineError(Sentence(
+                "Image {uri} was pulled, but is gone again.", uri=pull.image.uri))
         is_open = pull.login is None or self._is_public(pull.image.uri, found[0])
         self._access.came(found[0], pull.image.uri, pull.user, is_open=is_open,
                           is_new=found[0] not in before)
@@ -234,10 +240,10 @@ class _Pulling:
     def check_stall(self, now_s: float, stall_s: float) -> None:
         """End a pull of which nothing was heard for too long; it is tried again."""
         if self.progress.quiet_s(now_s) > stall_s and not self.has_ended.is_set():
-            self.fail(EngineError(
-                f"Image {self.image.uri} cannot be pulled: nothing of it came for "
-                f"{round(stall_s / 60)} minutes. It is tried again; look at the network between "
-                f"this machine and {self.image.server}."))
+            self.fail(EngineError(Sentence(
+                "Image {uri} cannot be pulled: nothing of it came for {minutes} minutes. It is "
+                "tried again; look at the network between this machine and {server}.",
+                uri=self.image.uri, minutes=round(stall_s / 60), server=self.image.server)))
             self.cancel()
 
     def as_json(self) -> dict[str, Any]:

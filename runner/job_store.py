@@ -18,9 +18,10 @@ from runner.clock import mark
 from runner.errors import NotFoundError, RunnerError
 from runner.job_query import ORDERS, JobQuery
 from runner.job_tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
+from runner.sentence import Sentence, restored, stored
 from runner.spec import JobSpec, known_job_spec
 
-ARRIVED = "The job has arrived."
+ARRIVED = Sentence("The job has arrived.")
 
 
 def now() -> str:
@@ -131,8 +132,8 @@ class JobStore:
                 "insert into jobs (id, key, user, name, virtual_cluster, state, stage, reason,"
                 " spec, created_at, template, gpus)"
                 " values (?, ?, ?, ?, ?, ?, 'setup', ?, ?, ?, ?, ?)",
-                (job_id, key, spec.user, spec.name, spec.virtual_cluster, states.WAITING, ARRIVED,
-                 json.dumps(spec.as_json()), now(), spec.template, spec.gpu_count))
+                (job_id, key, spec.user, spec.name, spec.virtual_cluster, states.WAITING,
+                 stored(ARRIVED), json.dumps(spec.as_json()), now(), spec.template, spec.gpu_count))
             _add_event(db, job_id, 0, "setup", ARRIVED)
         return self.get(job_id), True
 
@@ -170,7 +171,7 @@ class JobStore:
             changed = db.execute(
                 "update jobs set stage = ?, reason = ? where id = ? and (stage, reason) != (?, ?)"
                 " and state in ('WAITING', 'RUNNING')",
-                (stage, text, job_id, stage, text)).rowcount
+                (stage, stored(text), job_id, stage, stored(text))).rowcount
             if changed and is_event:
                 _add_event(db, job_id, _newest_attempt(db, job_id), stage, text)
 
@@ -186,7 +187,8 @@ class JobStore:
                 "update jobs set stop_requested = 1 where id = ? and not stop_requested"
                 " and state in ('WAITING', 'RUNNING')", (job_id,)).rowcount
             if changed:
-                _add_event(db, job_id, _newest_attempt(db, job_id), "end", "A stop was requested.")
+                _add_event(db, job_id, _newest_attempt(db, job_id), "end",
+                           Sentence("A stop was requested."))
         return self.get(job_id)
 
     def transition(self, job_id: str, state: str, stage: str, reason: str, *,
@@ -210,7 +212,7 @@ class JobStore:
             db.execute(
                 "update jobs set state = ?, stage = ?, reason = ?, finished_at = ?,"
                 " retries = retries + ?, platform_faults = ?, not_before = ? where id = ?",
-                (state, stage, reason, now() if state in states.FINAL_STATES else None,
+                (state, stage, stored(reason), now() if state in states.FINAL_STATES else None,
                  retries, faults, not_before, job_id))
             _add_event(db, job_id, number, stage, reason)
 
@@ -241,9 +243,10 @@ class JobStore:
                            " values (?, ?, ?, ?, 'WAITING', ?)",
                            [(job_id, number, task["role"], task["index"], task["ip"])
                             for task in placement["tasks"]])
-            text = "The containers are starting."
+            text = Sentence("The containers are starting.")
             db.execute("update jobs set state = 'RUNNING', stage = 'run', reason = ?,"
-                       " started_at = coalesce(started_at, ?) where id = ?", (text, now(), job_id))
+                       " started_at = coalesce(started_at, ?) where id = ?",
+                       (stored(text), now(), job_id))
             _add_event(db, job_id, number, "run", text)
         return number
 
@@ -257,7 +260,7 @@ class JobStore:
         """Add an event to a job that has ended; once, however often it is said."""
         with self._transaction() as db:
             if not db.execute("select 1 from events where job_id = ? and text = ?",
-                              (job_id, text)).fetchone():
+                              (job_id, stored(text))).fetchone():
                 _add_event(db, job_id, _newest_attempt(db, job_id), "end", text)
 
     def live(self) -> list[Job]:
@@ -295,39 +298,43 @@ class JobStore:
     def decide(self, job_id: str, number: int, decision: Mapping[str, Any]) -> None:
         """Write down how an attempt ends; the first decision stays."""
         with self._transaction() as db:
+            text = json.dumps({name: stored(value) for name, value in decision.items()})
             db.execute("update attempts set decision = ? where job_id = ? and number = ?"
-                       " and decision is null", (json.dumps(decision), job_id, number))
+                       " and decision is null", (text, job_id, number))
 
     # -- tasks and events ---------------------------------------------------------------------
 
-    def tasks(self, job_id: str, attempt: int) -> list[sqlite3.Row]:
-        return self._rows("select * from tasks where job_id = ? and attempt = ? order by rowid",
-                          job_id, attempt)
+    def tasks(self, job_id: str, attempt: int) -> list[dict[str, Any]]:
+        return [{**row, "exit_text": restored(row["exit_text"])} for row in self._rows(
+            "select * from tasks where job_id = ? and attempt = ? order by rowid",
+            job_id, attempt)]
 
     def update_task(self, job_id: str, attempt: int, role: str, index: int,
                     **values: Any) -> None:
         """Set columns of one task."""
         with self._transaction() as db:
             columns = ", ".join(f"{name} = ?" for name in values)
+            kept = [stored(each) if isinstance(each, str) else each for each in values.values()]
             db.execute(f"update tasks set {columns} where job_id = ? and attempt = ? and role = ?"
-                       " and idx = ?", (*values.values(), job_id, attempt, role, index))
+                       " and idx = ?", (*kept, job_id, attempt, role, index))
 
     def events(self, job_id: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in self._rows(
+        return [{**row, "text": restored(row["text"])} for row in self._rows(
             "select time, stage, text, attempt from events where job_id = ? order by id", job_id)]
 
     # -- settings that operators change while the runner works ----------------------------------
 
     def setting(self, name: str) -> str | None:
         rows = self._rows("select value from settings where name = ?", name)
-        return rows[0]["value"] if rows else None
+        return restored(rows[0]["value"]) if rows else None
 
     def change_setting(self, name: str, value: str | None) -> None:
         """Keep a value under a name; None forgets it."""
         with self._transaction() as db:
             db.execute("delete from settings where name = ?", (name,))
             if value is not None:
-                db.execute("insert into settings (name, value) values (?, ?)", (name, value))
+                db.execute("insert into settings (name, value) values (?, ?)",
+                           (name, stored(value)))
 
 
 @contextmanager
@@ -348,10 +355,11 @@ def _newest_attempt(db: sqlite3.Connection, job_id: str) -> int:
 
 def _add_event(db: sqlite3.Connection, job_id: str, attempt: int, stage: str, text: str) -> None:
     db.execute("insert into events (job_id, attempt, time, stage, text) values (?, ?, ?, ?, ?)",
-               (job_id, attempt, now(), stage, text))
+               (job_id, attempt, now(), stage, stored(text)))
 
 
 def _job(row: sqlite3.Row) -> Job:
     values = {item.name: row[item.name] for item in fields(Job) if item.name != "spec_text"}
     values["stop_requested"] = bool(values["stop_requested"])
+    values["reason"] = restored(values["reason"])
     return Job(spec_text=row["spec"], **values)

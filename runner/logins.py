@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Collection, Iterable
 
 from runner.errors import InvalidSpecError
+from runner.sentence import Sentence
 from runner.spec import Login, registry_name
 
 MAX_LOGINS, MAX_LENGTH = 50, 10_000
@@ -59,7 +60,8 @@ def logins_from_json(value: Any) -> tuple[Login, ...]:
             isinstance(text, str) and 0 < len(text) <= MAX_LENGTH for text in item.values())
         for item in items)
     if not is_good:
-        raise InvalidSpecError(f"`logins` must be a list of at most {MAX_LOGINS} objects, each "
-                               f"with the texts {', '.join(FIELDS)}.")
+        raise InvalidSpecError(Sentence(
+            "`logins` must be a list of at most {most} objects, each with the texts {fields}.",
+            most=MAX_LOGINS, fields=", ".join(FIELDS)))
     return tuple(Login(server=registry_name(item["server"]), username=item["username"],
                        secret=item["secret"]) for item in items)

@@ -14,6 +14,7 @@ from runner.artifacts import JobFolders
 from runner.errors import InvalidSpecError
 from runner.job_store import JobStore
 from runner.log_lines import Line, Place, merged
+from runner.sentence import Sentence
 from runner.spec import FINAL_STATES
 from runner.task_log import LogRecord, read_log
 
@@ -213,5 +214,6 @@ def _places(numbers: Sequence[int]) -> tuple[Place, ...]:
 
 
 def _no_cursor(cursor: str) -> InvalidSpecError:
-    return InvalidSpecError(f"There is no cursor {cursor[:80]!r}: give the one that the answer "
-                            "before had, or none to begin at the start.")
+    return InvalidSpecError(Sentence(
+        "There is no cursor {cursor!r}: give the one that the answer before had, or none to begin "
+        "at the start.", cursor=cursor[:80]))

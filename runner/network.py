@@ -14,6 +14,7 @@ from urllib3.util.connection import create_connection
 from urllib3.util.retry import Retry
 
 from runner.errors import StagingError
+from runner.sentence import Sentence
 from runner.uris import mask, split_web
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 10, 30
@@ -45,13 +46,15 @@ class Network:
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise StagingError(f"The host {host} is not known ({error}). Check its name and the "
-                               "network of this machine.", is_platform=True) from error
+            raise StagingError(Sentence(
+                "The host {host} is not known ({error}). Check its name and the network of this "
+                "machine.", host=host, error=error), is_platform=True) from error
         addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
         for address in addresses:
             if not self.is_allowed(address):
-                raise StagingError(f"The host {host} is at {address}, an address that jobs may "
-                                   "not reach. Use a server that others can reach too.")
+                raise StagingError(Sentence(
+                    "The host {host} is at {address}, an address that jobs may not reach. Use a "
+                    "server that others can reach too.", host=host, address=address))
         return addresses
 
     def is_allowed(self, address: str) -> bool:
@@ -102,11 +105,13 @@ class Network:
             return session.get(uri, headers=headers, stream=True,
                                timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S))
         except _LASTING_ERRORS as error:
-            raise StagingError(f"{mask(uri)} cannot be fetched: {_innermost(error)}. "
-                               "Check the address.") from error
+            raise StagingError(Sentence(
+                "{uri} cannot be fetched: {error}. Check the address.", uri=mask(uri),
+                error=_innermost(error))) from error
         except requests.RequestException as error:
-            raise StagingError(f"{mask(uri)} is out of reach ({_innermost(error)}). Check the "
-                               "address and the network of this machine.",
+            raise StagingError(Sentence(
+                "{uri} is out of reach ({error}). Check the address and the network of this "
+                "machine.", uri=mask(uri), error=_innermost(error)),
                                is_platform=True) from error
 
 
@@ -115,7 +120,9 @@ def refusal(uri: str, status: int) -> StagingError:
     is_platform = status >= 500 or status == 429
     hint = _STATUS_HINTS.get(
         status, "Try again later" if is_platform else "Check the address in a browser")
-    return StagingError(f"{mask(uri)} answers with HTTP status {status}. {hint}.",
+    return StagingError(Sentence(
+        "{uri} answers with HTTP status {status}. {hint}.", uri=mask(uri), status=status,
+        hint=hint),
                         is_platform=is_platform)
 
 

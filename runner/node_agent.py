@@ -34,6 +34,7 @@ from runner.launch import (
 from runner.metrics import Sampler, Watched
 from runner.ports import Ports
 from runner.preparation import Preparation
+from runner.sentence import Sentence
 from runner.staging import Owner, Stager
 from runner.task_log import LogQuota
 
@@ -135,7 +136,7 @@ class NodeAgent:
         """A shell in the slot's container; raises EngineError where that does not run."""
         found = self._find(gang, slot)
         if found is None or found.status != "running":
-            raise EngineError("The container does not run.", is_platform=False)
+            raise EngineError(Sentence("The container does not run."), is_platform=False)
         return self._consoles.open(found.id, columns, rows)
 
     def clear(self, gang: Gang, slots: Iterable[Slot]) -> None:
@@ -154,8 +155,9 @@ class NodeAgent:
         """The slot's container, None where there is none; one of others is not taken for it."""
         found = self.driver.find(container_name(gang, slot))
         if found and not self.driver.is_own(found):
-            raise EngineError(f"A container that is not this runner's has the name {found.name}. "
-                              "Remove it; the job goes on then.")
+            raise EngineError(Sentence(
+                "A container that is not this runner's has the name {name}. Remove it; the job "
+                "goes on then.", name=found.name))
         return found
 
     def _follow(self, gang: Gang, slot: Slot, container: str,
@@ -185,7 +187,7 @@ class NodeAgent:
         image = role_of(gang, slot).image
         found = self.driver.image(image.digest or image.uri)
         if found is None:
-            raise EngineError(f"Image {image.uri} was here but is gone again.")
+            raise EngineError(Sentence("Image {uri} was here but is gone again.", uri=image.uri))
         return found[0], found[1] or DEFAULT_WORK_DIR
 
     def _binds(self, gang: Gang, slot: Slot, work_dir: str) -> tuple[Bind, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from runner import spec as states
+from runner.sentence import Sentence, ended, joined, plural, restored
 from runner.spec import JobSpec, TaskRoleSpec
 
 NO_CAUSE = ""
@@ -30,14 +31,15 @@ RETRY_FOREVER, RETRY_ALWAYS = -1, -2
 
 _PORT_IS_TAKEN = re.compile("port is already allocated|address already in use", re.IGNORECASE)
 _EXIT_MEANINGS = {
-    126: "a command was found but may not be executed",
-    127: "a command was not found in the image",
+    126: Sentence("a command was found but may not be executed"),
+    127: Sentence("a command was not found in the image"),
 }
 _SIGNAL_MEANINGS = {
-    signal.SIGKILL: "by itself or from outside, but not for its own memory limit",
-    signal.SIGSEGV: "it used memory that is not its own",
-    signal.SIGABRT: "it gave up by itself",
-    signal.SIGILL: "the processor does not know an instruction of it",
+    signal.SIGKILL: Sentence(
+        "by itself or from outside, but not for its own memory limit"),
+    signal.SIGSEGV: Sentence("it used memory that is not its own"),
+    signal.SIGABRT: Sentence("it gave up by itself"),
+    signal.SIGILL: Sentence("the processor does not know an instruction of it"),
 }
 
 
@@ -70,8 +72,13 @@ class Decision:
         return dataclasses.asdict(self)
 
 
+def decision_from_json(value: dict[str, Any]) -> Decision:
+    """A decision as the store keeps it."""
+    return Decision(**{**value, "reason": restored(value["reason"])})
+
+
 STOPPED_BY_REQUEST = Decision(state=states.STOPPED, cause=STOPPED,
-                              reason="The job was stopped on request.")
+                              reason=Sentence("The job was stopped on request."))
 
 
 def decide(spec: JobSpec, tasks: Sequence[TaskResult]) -> Decision | None:
@@ -82,18 +89,18 @@ def decide(spec: JobSpec, tasks: Sequence[TaskResult]) -> Decision | None:
     it has succeeded. None: the job goes on.
     """
     roles = {role.name: role for role in spec.task_roles}
-    ended = sorted((task for task in tasks if task.state in states.FINAL_STATES),
-                   key=lambda task: task.finished_at or "")
+    finished = sorted((task for task in tasks if task.state in states.FINAL_STATES),
+                      key=lambda task: task.finished_at or "")
     counts: Counter[tuple[str, str]] = Counter()
-    for task in ended:
+    for task in finished:
         counts[task.role, task.state] += 1
         count = counts[task.role, task.state]
         decision = _triggered(spec, roles[task.role], task, count)
         if decision:
-            return _with_warnings(decision, roles, ended)
-    if len(ended) < spec.task_count:
+            return _with_warnings(decision, roles, finished)
+    if len(finished) < spec.task_count:
         return None
-    return _with_warnings(_all_ended(spec, ended), roles, ended)
+    return _with_warnings(_all_ended(spec, finished), roles, finished)
 
 
 def failed_start(text: str, *, is_platform: bool) -> Decision:
@@ -102,16 +109,17 @@ def failed_start(text: str, *, is_platform: bool) -> Decision:
     if _PORT_IS_TAKEN.search(text):
         cause = PORT
     return Decision(state=states.FAILED, cause=cause,
-                    reason=f"The job could not be started: {text.rstrip('.')}.")
+                    reason=Sentence("The job could not be started: {text}", text=ended(text)))
 
 
 def time_is_up(limit_s: float) -> Decision:
     """The attempt has run for as long as it may."""
     minutes = max(1, round(limit_s / 60))
-    text = "1 minute" if minutes == 1 else f"{minutes} minutes"
-    return Decision(state=states.FAILED, cause=TIME, reason=(
-        f"The job was stopped: it reached its time limit of {text}. Submit it again with a larger "
-        "timeLimitMinutes if it needs longer."))
+    return Decision(state=states.FAILED, cause=TIME, reason=plural(
+        "The job was stopped: it reached its time limit of {count} minute. Submit it again with a "
+        "larger timeLimitMinutes if it needs longer.",
+        "The job was stopped: it reached its time limit of {count} minutes. Submit it again with a "
+        "larger timeLimitMinutes if it needs longer.", minutes))
 
 
 def should_retry(retry_count: int, retries_done: int, decision: Decision,
@@ -152,12 +160,16 @@ def exit_cause(code: int | None, oom_killed: bool) -> str:
 def describe_exit(code: int, oom_killed: bool, *, memory_mb: int | None = None) -> str:
     """An exit code in words; `memory_mb` is the task's limit, None where it is not known."""
     if oom_killed:
-        limit = "memory limit" if memory_mb is None else f"{memory_mb} MB"
+        limit = Sentence("memory limit") if memory_mb is None else f"{memory_mb} MB"
         if code == 0:
-            return f"exit code 0, but a process was killed for using more than the task's {limit}"
-        return f"out of memory: the task used more than its {limit} (exit code {code})"
+            return Sentence(
+                "exit code 0, but a process was killed for using more than the task's {limit}",
+                limit=limit)
+        return Sentence("out of memory: the task used more than its {limit} (exit code {code})",
+                        limit=limit, code=code)
     meaning = _EXIT_MEANINGS.get(code) or _signal_text(code - 128)
-    return f"exit code {code}: {meaning}" if meaning else f"exit code {code}"
+    return Sentence("exit code {code}: {meaning}", code=code, meaning=meaning) if meaning else \
+        Sentence("exit code {code}", code=code)
 
 
 def _signal_text(number: int) -> str:
@@ -166,23 +178,28 @@ def _signal_text(number: int) -> str:
     except ValueError:
         return ""
     meaning = _SIGNAL_MEANINGS.get(found)
-    return f"killed ({found.name}: {meaning})" if meaning else f"killed ({found.name})"
+    return Sentence("killed ({signal}: {meaning})", signal=found.name, meaning=meaning) \
+        if meaning else Sentence("killed ({signal})", signal=found.name)
 
 
 def _triggered(spec: JobSpec, role: TaskRoleSpec, task: TaskResult, count: int) -> Decision | None:
     """The decision that this task forces as the `count`-th of its role to end as it did."""
     if task.state == states.FAILED and _is_reached(role.min_failed_task_count, count):
-        reason = f"{_name(spec, task)} failed: {_exit_text(role, task)}."
-        if count > 1:
-            reason += (f" It is the failure number {count} in role {role.name}, where the job "
-                       f"ends (minFailedTaskCount: {role.min_failed_task_count}).")
-        return Decision(state=states.FAILED, reason=reason,
+        reason = Sentence("{task} failed: {how}.", task=_name(spec, task),
+                          how=_exit_text(role, task))
+        which = Sentence(
+            "It is the failure number {number} in role {role}, where the job ends "
+            "(minFailedTaskCount: {limit}).", number=count, role=role.name,
+            limit=role.min_failed_task_count) if count > 1 else ""
+        return Decision(state=states.FAILED, reason=joined(reason, which),
                         cause=exit_cause(task.exit_code, task.oom_killed))
     if task.state == states.SUCCEEDED and _is_reached(role.min_succeeded_task_count, count):
-        tasks = "1 task" if count == 1 else f"{count} tasks"
-        return Decision(state=states.SUCCEEDED, reason=(
-            f"{tasks} of role {role.name} succeeded, which is enough for the job "
-            f"(minSucceededTaskCount: {role.min_succeeded_task_count})."))
+        return Decision(state=states.SUCCEEDED, reason=plural(
+            "{count} task of role {role} succeeded, which is enough for the job "
+            "(minSucceededTaskCount: {limit}).",
+            "{count} tasks of role {role} succeeded, which is enough for the job "
+            "(minSucceededTaskCount: {limit}).",
+            count, role=role.name, limit=role.min_succeeded_task_count))
     return None
 
 
@@ -190,39 +207,43 @@ def _is_reached(limit: int | None, count: int) -> bool:
     return limit is not None and count >= limit
 
 
-def _all_ended(spec: JobSpec, ended: Sequence[TaskResult]) -> Decision:
-    failed = [task for task in ended if task.state == states.FAILED]
-    if any(task.state == states.STOPPED for task in ended):
-        return Decision(state=states.STOPPED, cause=STOPPED, reason="The tasks were stopped.")
+def _all_ended(spec: JobSpec, finished: Sequence[TaskResult]) -> Decision:
+    failed = [task for task in finished if task.state == states.FAILED]
+    if any(task.state == states.STOPPED for task in finished):
+        return Decision(state=states.STOPPED, cause=STOPPED, reason=Sentence(
+            "The tasks were stopped."))
     if failed:
         names = ", ".join(f"{task.role} {task.index}" for task in failed)
-        return Decision(state=states.SUCCEEDED, reason=(
-            f"All {len(ended)} tasks have ended. {len(failed)} of them failed ({names}), which "
-            "minFailedTaskCount allows." if len(ended) > 1 else
-            "The task has ended. It failed, which minFailedTaskCount allows."))
-    return Decision(state=states.SUCCEEDED, reason=(
-        "The task succeeded." if spec.task_count == 1 else f"All {len(ended)} tasks succeeded."))
+        return Decision(state=states.SUCCEEDED, reason=plural(
+            "The task has ended. It failed, which minFailedTaskCount allows.",
+            "All {count} tasks have ended. {failed} of them failed ({names}), which "
+            "minFailedTaskCount allows.", len(finished), failed=len(failed), names=names))
+    return Decision(state=states.SUCCEEDED, reason=plural(
+        "The task succeeded.", "All {count} tasks succeeded.", spec.task_count))
 
 
 def _with_warnings(decision: Decision, roles: dict[str, TaskRoleSpec],
-                   ended: Sequence[TaskResult]) -> Decision:
+                   finished: Sequence[TaskResult]) -> Decision:
     """A success in spite of a process that was killed for its memory says so."""
     if decision.state != states.SUCCEEDED:
         return decision
     warnings = [
-        f" Warning: a process of task {task.role} {task.index} was killed for using more than "
-        f"its {roles[task.role].resources.memory_mb} MB of memory; the result may be incomplete."
-        for task in ended if task.oom_killed and task.state == states.SUCCEEDED]
-    return dataclasses.replace(decision, reason=decision.reason + "".join(warnings))
+        Sentence(
+            "Warning: a process of task {role} {index} was killed for using more than its "
+            "{memory_mb} MB of memory; the result may be incomplete.", role=task.role,
+            index=task.index, memory_mb=roles[task.role].resources.memory_mb)
+        for task in finished if task.oom_killed and task.state == states.SUCCEEDED]
+    return dataclasses.replace(decision, reason=joined(decision.reason, *warnings))
 
 
 def _name(spec: JobSpec, task: TaskResult) -> str:
-    return "The task" if spec.task_count == 1 else f"Task {task.role} {task.index}"
+    return Sentence("The task") if spec.task_count == 1 else Sentence(
+        "Task {role} {index}", role=task.role, index=task.index)
 
 
 def _exit_text(role: TaskRoleSpec, task: TaskResult) -> str:
     if task.exit_text:
         return task.exit_text
     if task.exit_code is None:
-        return "its container was lost"
+        return Sentence("its container was lost")
     return describe_exit(task.exit_code, task.oom_killed, memory_mb=role.resources.memory_mb)

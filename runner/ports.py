@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 from typing import Hashable, Iterable, Iterator
 
+from runner.sentence import Sentence
+
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RESERVED = Path("/proc/sys/net/ipv4/ip_local_reserved_ports")
 
@@ -78,9 +80,10 @@ def overlap(first: int, last: int, *, ephemeral: str, reserved: str) -> str | No
               if not any(port in each for each in kept)]
     if not shared:
         return None
-    return (f"RUNNER_PORTS {first}-{last} shares {len(shared)} ports with those that the kernel "
-            f"gives to any program ({low}-{high}). Set net.ipv4.ip_local_reserved_ports to "
-            f"{first}-{last}, or choose another range.")
+    return Sentence(
+        "RUNNER_PORTS {first}-{last} shares {shared} ports with those that the kernel gives to any "
+        "program ({low}-{high}). Set net.ipv4.ip_local_reserved_ports to {first}-{last}, or choose "
+        "another range.", first=first, last=last, shared=len(shared), low=low, high=high)
 
 
 def overlap_here(first: int, last: int) -> str | None:

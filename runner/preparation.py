@@ -10,6 +10,7 @@ from runner.engine import Errand
 from runner.errors import Cancelled
 from runner.housekeeping import Housekeeper
 from runner.images import Images, Want
+from runner.sentence import plural
 from runner.spec import Image, Input, JobSpec
 from runner.staging import Owner, Stager
 from runner.supplies import Supply
@@ -32,7 +33,8 @@ class Preparation:
         images = {role.image: self._image(errand, role.image) for role in roles}
         inputs = dict.fromkeys(item for role in roles for item in role.inputs)
         if inputs:
-            errand.say("data", f"Fetching {len(inputs)} input{'s' if len(inputs) > 1 else ''}.")
+            errand.say("data", plural("Fetching {count} input.", "Fetching {count} inputs.",
+                                      len(inputs)))
         pinned = {item: self._input(errand, item) for item in inputs}
         return dataclasses.replace(errand.spec, task_roles=tuple(dataclasses.replace(
             role, image=images[role.image],

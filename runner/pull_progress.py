@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Mapping
 
+from runner.sentence import Sentence
+
 WAITING, DOWNLOADING, DOWNLOADED = "waiting", "downloading", "downloaded"
 UNPACKING, DONE, WAS_HERE = "unpacking", "done", "here"
 _STATES = {
@@ -75,7 +77,8 @@ class PullProgress:
             if not self._layers:
                 return ""
             speed = f", {rate / 1e6:.1f} MB/s" if rate else ""
-            return f": {done} of {len(self._layers)} layers{speed}"
+            return Sentence(": {done} of {count} layers{speed}", done=done,
+                            count=len(self._layers), speed=speed)
 
     def as_json(self) -> dict[str, Any]:
         """`total` is of the layers that are known; `is_total_final`: all are. `rate`: bytes/s."""

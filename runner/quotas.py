@@ -10,6 +10,7 @@ from typing import Any, Mapping
 
 from runner.errors import RunnerError
 from runner.room import Bounds
+from runner.sentence import Sentence, plural
 from runner.spec import MAX_LIMIT_S, JobSpec
 
 log = logging.getLogger(__name__)
@@ -58,18 +59,25 @@ class Rules:
         """Why a job may never run, in whole sentences."""
         cluster = self.clusters.get(spec.virtual_cluster)
         if cluster is None:
-            return [f"There is no virtual cluster {spec.virtual_cluster!r} on this machine; there "
-                    f"are: {', '.join(self.clusters)}. Name one of them as virtualCluster."]
-        name, said = spec.virtual_cluster, []
+            return [Sentence(
+                "There is no virtual cluster {name!r} on this machine; there are: {names}. Name "
+                "one of them as virtualCluster.", name=spec.virtual_cluster,
+                names=", ".join(self.clusters))]
+        name, said = spec.virtual_cluster, list[str]()
         if cluster.members is not None and spec.user not in cluster.members:
-            said.append(f"User {spec.user} is no member of virtual cluster {name}. Ask the operator"
-                        f" of this machine, or take another one: {', '.join(self.clusters)}.")
+            said.append(Sentence(
+                "User {user} is no member of virtual cluster {name}. Ask the operator of this "
+                "machine, or take another one: {names}.", user=spec.user, name=name,
+                names=", ".join(self.clusters)))
         if spec.priority > cluster.max_priority:
-            said.append(f"Priority {spec.priority} is higher than virtual cluster {name} allows: "
-                        f"at most {cluster.max_priority}.")
+            said.append(Sentence(
+                "Priority {priority} is higher than virtual cluster {name} allows: at most {most}.",
+                priority=spec.priority, name=name, most=cluster.max_priority))
         if cluster.time_limit_s and (spec.time_limit_s or 0) > cluster.time_limit_s:
-            said.append(f"A time limit of {_minutes(spec.time_limit_s)} is longer than virtual "
-                        f"cluster {name} allows: at most {_minutes(cluster.time_limit_s)}.")
+            said.append(Sentence(
+                "A time limit of {minutes} is longer than virtual cluster {name} allows: at most "
+                "{most}.", minutes=_minutes(spec.time_limit_s), name=name,
+                most=_minutes(cluster.time_limit_s)))
         return said
 
 
@@ -156,12 +164,12 @@ def quotas_of(spec: JobSpec) -> tuple[str, ...]:
 
 def cluster_name(name: str) -> str:
     """What sentences call a virtual cluster."""
-    return f"virtual cluster {name}"
+    return Sentence("virtual cluster {name}", name=name)
 
 
 def user_name(name: str) -> str:
     """What sentences call a user."""
-    return f"user {name}"
+    return Sentence("user {name}", name=name)
 
 
 def _cluster(value: Any, place: str) -> Cluster:
@@ -204,4 +212,4 @@ def _object(value: Any, place: str, names: tuple[str, ...] | None = None) -> Map
 
 def _minutes(seconds: int | None) -> str:
     minutes = -(-(seconds or 0) // 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return plural("{count} minute", "{count} minutes", minutes)

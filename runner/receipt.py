@@ -13,6 +13,7 @@ from runner.devices import Machine
 from runner.errors import NotFoundError
 from runner.outcome import Decision
 from runner.scheduler import Placement
+from runner.sentence import Sentence, told
 from runner.spec import JobSpec
 
 FORMAT = 1
@@ -25,7 +26,7 @@ def leave(folders: JobFolders, job_id: str, attempt: int, content: Mapping[str, 
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".new")
-    aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    aside.write_text(json.dumps(told(content), indent=2, ensure_ascii=False) + "\n", "utf-8")
     os.replace(aside, path)
 
 
@@ -34,8 +35,9 @@ def read(folders: JobFolders, job_id: str, attempt: int) -> dict[str, Any]:
     try:
         return json.loads(_path(folders, job_id, attempt).read_text("utf-8"))
     except (FileNotFoundError, ValueError):
-        raise NotFoundError(f"Attempt {attempt} of job {job_id} has left no receipt. One is "
-                            "written when an attempt ends.") from None
+        raise NotFoundError(Sentence(
+            "Attempt {attempt} of job {job_id} has left no receipt. One is written when an attempt "
+            "ends.", attempt=attempt, job_id=job_id)) from None
 
 
 def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,

@@ -19,6 +19,7 @@ from fsspec.implementations.webhdfs import WebHDFS
 from runner.cache import Watch
 from runner.errors import StagingError
 from runner.network import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Network
+from runner.sentence import Sentence
 from runner.storages import Bucket, Hdfs, Storage
 from runner.uris import is_plain
 
@@ -82,14 +83,16 @@ def files_below(files: RemoteFiles, path: str, watch: Watch) -> Iterator[tuple[s
         watch.check()
         name = file.path.removeprefix(above)
         if not file.path.startswith(above) or not all(map(is_plain, name.split("/"))):
-            raise StagingError(f"{file.path[:200]!r} there cannot be the path of a file here. "
-                               "Rename it, or name a folder without it.")
+            raise StagingError(Sentence(
+                "{path!r} there cannot be the path of a file here. Rename it, or name a folder "
+                "without it.", path=file.path[:200]))
         names.add(name)
         yield name, file
     folders = {str(above) for name in names for above in PurePosixPath(name).parents}
     for name in folders & names:
-        raise StagingError(f"{name[:200]!r} there is a file and a folder at once, which cannot be "
-                           "here. Rename one, or name a folder without it.")
+        raise StagingError(Sentence(
+            "{name!r} there is a file and a folder at once, which cannot be here. Rename one, or "
+            "name a folder without it.", name=name[:200]))
 
 
 @contextmanager
@@ -106,20 +109,25 @@ def _told(storage: Storage, path: str) -> Iterator[None]:
     except (StagingError, BrokenOff):
         raise
     except FileNotFoundError as error:
-        raise StagingError(f"{what} is not there. Check its name.") from error
+        raise StagingError(Sentence("{what} is not there. Check its name.", what=what)) from error
     except PermissionError as error:
-        raise StagingError(f"{what} may not be used with the keys that this machine has. Ask its "
-                           "operator to look at them, and at what they allow.") from error
+        raise StagingError(Sentence(
+            "{what} may not be used with the keys that this machine has. Ask its operator to look "
+            "at them, and at what they allow.", what=what)) from error
     except requests.HTTPError as error:
         status = error.response.status_code
-        raise StagingError(f"{what}: the server answers with HTTP status {status}.",
+        raise StagingError(Sentence(
+            "{what}: the server answers with HTTP status {status}.", what=what, status=status),
                            is_platform=status >= 500 or status == 429) from error
     except Exception as error:
         if type(error) in (RuntimeError, OSError):
             said = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
-            raise StagingError(f"{what}: the server says: {said}", is_platform=True) from error
-        raise StagingError(f"{what} is out of reach ({type(error).__name__}). Its operator may "
-                           "look at its address and at the network of this machine.",
+            raise StagingError(Sentence(
+                "{what}: the server says: {said}", what=what, said=said),
+                is_platform=True) from error
+        raise StagingError(Sentence(
+            "{what} is out of reach ({kind}). Its operator may look at its address and at the "
+            "network of this machine.", what=what, kind=type(error).__name__),
                            is_platform=True) from error
 
 
@@ -129,8 +137,9 @@ def _told(storage: Storage, path: str) -> Iterator[None]:
 class _BucketFiles:
     def __init__(self, storage: Bucket, network: Network) -> None:
         if importlib.util.find_spec("s3fs") is None:
-            raise StagingError("This machine cannot speak to S3: its operator has to install "
-                               "paishare[s3].", is_platform=False)
+            raise StagingError(Sentence(
+                "This machine cannot speak to S3: its operator has to install paishare[s3]."),
+                is_platform=False)
         self._storage, self._bucket = storage, storage.bucket
         host = urlsplit(storage.endpoint)
         port = host.port or (443 if host.scheme == "https" else 80)
@@ -210,8 +219,9 @@ class _BucketFiles:
 
     def write(self, local: Path, path: str) -> RemoteFile:
         if "?versionId=" in path:  # s3fs would take it for a version, and replace another file
-            raise StagingError(f"{path[:200]!r} cannot be the name of a file in a bucket. The task "
-                               "has to give it another one.")
+            raise StagingError(Sentence(
+                "{path!r} cannot be the name of a file in a bucket. The task has to give it "
+                "another one.", path=path[:200]))
         with _told(self._storage, path):
             self._fs.put_file(str(local), f"{self._bucket}/{path}")
         return self.look(path)
@@ -250,7 +260,9 @@ class _HdfsFiles:
         with _told(self._storage, path), _understood(path):
             found = self._fs.info("/" + path)
         if found["type"] != "file":
-            raise StagingError(f"{self._storage.name}: {path or '/'} is no file. Name one file.")
+            raise StagingError(Sentence(
+                "{name}: {path} is no file. Name one file.", name=self._storage.name,
+                path=path or "/"))
         return _hdfs_file(path, found)
 
     def list(self, path: str) -> Iterator[RemoteFile]:
@@ -270,8 +282,9 @@ class _HdfsFiles:
             for entry in entries:
                 name = entry["pathSuffix"]
                 if not is_plain(name):
-                    raise StagingError(f"{self._storage.name}: {folder or '/'} has {name[:80]!r} "
-                                       "in it, which cannot be the name of a file here.")
+                    raise StagingError(Sentence(
+                        "{name}: {folder} has {name2!r} in it, which cannot be the name of a file "
+                        "here.", name=self._storage.name, folder=folder or "/", name2=name[:80]))
                 inner = f"{folder}/{name}".lstrip("/")
                 if entry["type"] == "directory":
                     folders.append((inner, depth + 1))
@@ -302,7 +315,8 @@ class _HdfsFiles:
         with _told(self._storage, path), _understood(path):
             self._fs.put_file(str(local), aside, block_size=CHUNK_BYTES)
             if self._fs.info(aside)["size"] != local.stat().st_size:
-                raise StagingError(f"{self._storage.name}: {path} did not arrive whole.",
+                raise StagingError(Sentence(
+                    "{name}: {path} did not arrive whole.", name=self._storage.name, path=path),
                                    is_platform=True)
             self._fs.rm_file("/" + path)
             self._fs.mv(aside, "/" + path)
@@ -328,9 +342,10 @@ class _Session(requests.Session):
                 **more: Any) -> requests.Response:
         parts = urlsplit(url)
         if self._nodes.isdisjoint({parts.netloc.lower(), (parts.hostname or "").lower()}):
-            raise StagingError(
-                f"The name node sends this machine to {parts.netloc.rpartition('@')[2]}, which is "
-                "none of the data nodes that its operator has named (dataNodes).")
+            raise StagingError(Sentence(
+                "The name node sends this machine to {address}, which is none of the data nodes "
+                "that its operator has named (dataNodes).",
+                address=parts.netloc.rpartition("@")[2]))
         response = super().request(method, url, *args, **{
             **more, "stream": True, "allow_redirects": False,
             "timeout": (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)})
@@ -345,7 +360,8 @@ def _bounded(response: requests.Response) -> bytes:
             pieces.append(piece)
             size += len(piece)
             if size > MAX_ANSWER_BYTES:
-                raise StagingError("The server answers with more than was asked for; it was left.")
+                raise StagingError(Sentence(
+                    "The server answers with more than was asked for; it was left."))
     return b"".join(pieces)
 
 
@@ -356,8 +372,9 @@ def _understood(path: str) -> Iterator[None]:
         yield
     except (json.JSONDecodeError, requests.JSONDecodeError, KeyError, TypeError, ValueError
             ) as error:
-        raise StagingError(f"/{path}: the server does not answer as WebHDFS does "
-                           f"({type(error).__name__}). Is it the web address of a name node?"
+        raise StagingError(Sentence(
+            "/{path}: the server does not answer as WebHDFS does ({kind}). Is it the web address "
+            "of a name node?", path=path, kind=type(error).__name__)
                            ) from error
 
 
@@ -375,5 +392,6 @@ def _for_host(network: Network, host: str) -> Network:
 
 
 def _too_many(storage: Storage, path: str) -> StagingError:
-    return StagingError(f"{storage.name}: {path or 'its top folder'} holds more than {MAX_FILES} "
-                        "files, or folders too deep. Name a smaller folder.")
+    return StagingError(Sentence(
+        "{name}: {path} holds more than {max_files} files, or folders too deep. Name a smaller "
+        "folder.", name=storage.name, path=path or Sentence("its top folder"), max_files=MAX_FILES))

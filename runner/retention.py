@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from runner.artifacts import JobFolders
 from runner.job_store import JobStore
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +42,17 @@ class Retention:
             oldest = now - timedelta(days=self._rules.days)
             for job_id, finished_at in ended:
                 if datetime.fromisoformat(finished_at) < oldest and self._size(job_id):
-                    freed += self._remove(
-                        job_id, now, f"after {self._rules.days} days (RUNNER_KEEP_DAYS)")
+                    freed += self._remove(job_id, now, Sentence(
+                        "after {days} days (RUNNER_KEEP_DAYS)", days=self._rules.days))
         if self._rules.size_mb is not None:
             over = sum(self._size(job_id) for job_id, _ in ended) - self._rules.size_mb * MB
             for job_id, _ in ended:
                 if over <= 0:
                     break
                 if self._size(job_id):
-                    gone = self._remove(job_id, now, "for finished jobs may take "
-                                        f"{self._rules.size_mb} MiB together (RUNNER_KEEP_MB)")
+                    gone = self._remove(job_id, now, Sentence(
+                        "for finished jobs may take {most} MiB together (RUNNER_KEEP_MB)",
+                        most=self._rules.size_mb))
                     over, freed = over - gone, freed + gone
         return freed
 
@@ -61,8 +63,9 @@ class Retention:
 
     def _remove(self, job_id: str, now: datetime, rule: str) -> int:
         """First said, then done: what a kill cuts short is done the next time."""
-        text = self._folders.notice(job_id) or (
-            f"Logs and files of this job were removed on {now:%Y-%m-%d} {rule}. Its receipts stay.")
+        text = self._folders.notice(job_id) or Sentence(
+            "Logs and files of this job were removed on {day} {rule}. Its receipts stay.",
+            day=now.date(), rule=rule)
         self._folders.leave_notice(job_id, text)
         self._store.remark(job_id, text)
         self._folders.drop_kept(job_id, text)

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from runner.devices import Gpu
 from runner.room import Bounds, Room
+from runner.sentence import Sentence, joined, plural
 from runner.spec import JobSpec, PortRequest, TaskRoleSpec
 
 NOW, LATER, NEVER = "now", "later", "never"
@@ -144,14 +145,14 @@ def explain_quotas(spec: JobSpec, names: Iterable[str], whole: Room, free: Room)
 def both(one: Fit, other: Fit) -> Fit:
     """What two say together: never where one does, with the reasons of those that say so."""
     fit = next(each for each in (NEVER, LATER, NOW) if each in (one.fit, other.fit))
-    return Fit(fit=fit, reason=" ".join(dict.fromkeys(
+    return Fit(fit=fit, reason=joined(*dict.fromkeys(
         each.reason for each in (one, other) if each.fit == fit)))
 
 
 def _fit(lacks: Sequence[str], waits: Sequence[str]) -> Fit:
     if lacks or waits:
-        return Fit(fit=NEVER if lacks else LATER, reason=" ".join(lacks or waits))
-    return Fit(fit=NOW, reason="Can start now.")
+        return Fit(fit=NEVER if lacks else LATER, reason=joined(*(lacks or waits)))
+    return Fit(fit=NOW, reason=Sentence("Can start now."))
 
 
 def _deal(spec: JobSpec, ip: str, ports: Iterator[int], gpus: Iterator[str]) -> Placement:
@@ -172,96 +173,103 @@ def _deal(spec: JobSpec, ip: str, ports: Iterator[int], gpus: Iterator[str]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class _Need:
-    """How much of one thing the whole job needs, and how that comes about."""
+    """How much of one thing the whole job needs, and that in words."""
 
     total: int
-    unit: str
-    units: str
-    terms: str
-
-    def __str__(self) -> str:
-        return f"{self.total} {self.unit if self.total == 1 else self.units}{self.terms}"
+    text: str
 
 
 def _needs(spec: JobSpec) -> tuple[_Need, _Need, _Need]:
-    of_type = f" of type {spec.gpu_type}" if spec.gpu_type else ""
-    return (_need(spec, "cpu", "CPU", "CPUs"),
-            _need(spec, "memory_mb", "MB of memory", "MB of memory"),
-            _need(spec, "gpu", f"GPU{of_type}", f"GPUs{of_type}"))
+    of_type = Sentence(" of type {gpu_type}", gpu_type=spec.gpu_type) if spec.gpu_type else ""
+    return (_need(spec, "cpu", lambda count: plural("{count} CPU", "{count} CPUs", count)),
+            _need(spec, "memory_mb", lambda count: Sentence("{mb} MB of memory", mb=count)),
+            _need(spec, "gpu", lambda count: plural(
+                "{count} GPU{of_type}", "{count} GPUs{of_type}", count, of_type=of_type)))
 
 
-def _need(spec: JobSpec, resource: str, unit: str, units: str) -> _Need:
+def _need(spec: JobSpec, resource: str, amount_of: Callable[[int], str]) -> _Need:
     each = [(role, getattr(role.resources, resource)) for role in spec.task_roles]
     parts = [f"{role.name}: {role.instances} × {amount}" for role, amount in each if amount]
-    terms = ""
+    total = sum(role.instances * amount for role, amount in each)
+    text, (role, amount) = amount_of(total), next((pair for pair in each if pair[1]), each[0])
     if len(parts) > 1:
-        terms = f" at once ({', '.join(parts)})"
-    elif spec.task_count > 1 and parts:
-        role, amount = next(pair for pair in each if pair[1])
-        terms = f" at once ({_tasks(role.instances)} × {amount})" if role.instances > 1 else ""
-    return _Need(total=sum(role.instances * amount for role, amount in each),
-                 unit=unit, units=units, terms=terms)
-
-
-def _tasks(count: int) -> str:
-    return "1 task" if count == 1 else f"{count} tasks"
+        text = Sentence("{amount} at once ({parts})", amount=text, parts=", ".join(parts))
+    elif parts and role.instances > 1:
+        text = Sentence("{amount} at once ({number} tasks × {each})", amount=text,
+                        number=role.instances, each=amount)
+    return _Need(total=total, text=text)
 
 
 def _lacks(spec: JobSpec, whole: Room, gpu_reason: str | None) -> list[str]:
     cpu, memory, gpu = _needs(spec)
-    lacks = []
+    lacks: list[str] = []
     if cpu.total > whole.cpus:
-        lacks.append(f"Needs {cpu}, this machine has {whole.cpus}.")
+        lacks.append(Sentence(
+            "Needs {need}, this machine has {most}.", need=cpu.text, most=whole.cpus))
     if memory.total > whole.memory_mb:
-        lacks.append(f"Needs {memory}, this machine has {whole.memory_mb}.")
+        lacks.append(Sentence(
+            "Needs {need}, this machine has {most}.", need=memory.text, most=whole.memory_mb))
     fitting = len(whole.fitting(spec.gpu_type))
     if gpu.total > fitting:
-        lacks.append(f"Needs {gpu}, but this machine has {fitting or 'none'}"
-                     f"{_why_no_more(spec, whole, gpu_reason)}.")
+        lacks.append(Sentence(
+            "Needs {need}, but this machine has {most}{why}.", need=gpu.text,
+            most=fitting or Sentence("none"), why=_why_no_more(spec, whole, gpu_reason)))
     return lacks
 
 
 def _why_no_more(spec: JobSpec, whole: Room, gpu_reason: str | None) -> str:
     """Which GPUs there are, where their type is the matter; why there are none, where none is."""
     if not whole.gpus:
-        return f" ({gpu_reason})" if gpu_reason else ""
+        return Sentence(" ({reason})", reason=gpu_reason) if gpu_reason else ""
     if not spec.gpu_type:
         return ""
     models = Counter(gpu.model for gpu in whole.gpus)
-    return f" (it has {', '.join(f'{count} × {name}' for name, count in sorted(models.items()))})"
+    return Sentence(" (it has {models})", models=", ".join(
+        f"{count} × {name}" for name, count in sorted(models.items())))
 
 
 def _waits(spec: JobSpec, whole: Room, free: Room, foreign: frozenset[Gpu]) -> list[str]:
     totals = (whole.cpus, whole.memory_mb, len(whole.fitting(spec.gpu_type)))
     left = (free.cpus, free.memory_mb, len(free.fitting(spec.gpu_type)))
-    waits = [f"Waits for {need}: {_of(has, total)} free."
-             for need, has, total in zip(_needs(spec), left, totals) if need.total > has]
+    waits: list[str] = [
+        Sentence("Waits for {need}: {has} free.", need=need.text, has=_of(has, total))
+        for need, has, total in zip(_needs(spec), left, totals) if need.total > has]
     if foreign and _needs(spec)[-1].total > left[-1]:
-        waits.append(f"{len(foreign)} of the GPUs {'is' if len(foreign) == 1 else 'are'} used by "
-                     "programs that are no jobs of this runner.")
+        waits.append(plural(
+            "{count} of the GPUs is used by programs that are no jobs of this runner.",
+            "{count} of the GPUs are used by programs that are no jobs of this runner.",
+            len(foreign)))
     return waits
 
 
 def _quota_lacks(spec: JobSpec, name: str, bounds: Bounds) -> list[str]:
-    return [f"Needs {need}, but {name} may use {most or 'none'} at once."
-            for need, most in zip(_needs(spec), (bounds.cpus, bounds.memory_mb, bounds.gpus))
-            if most is not None and need.total > most] + (
-        [f"The operator of this machine lets no job of {name} run."] if bounds.jobs == 0 else [])
+    lacks: list[str] = [
+        Sentence("Needs {need}, but {name} may use {most} at once.", need=need.text,
+                 name=name, most=most or Sentence("none"))
+        for need, most in zip(_needs(spec), (bounds.cpus, bounds.memory_mb, bounds.gpus))
+        if most is not None and need.total > most]
+    if bounds.jobs == 0:
+        lacks.append(Sentence("The operator of this machine lets no job of {name} run.",
+                              name=name))
+    return lacks
 
 
 def _quota_waits(spec: JobSpec, name: str, whole: Bounds, free: Bounds) -> list[str]:
-    waits = [f"Waits for {need}: {_of(has, most)} free for {name}."
-             for need, has, most in zip(
-                 _needs(spec), (free.cpus, free.memory_mb, free.gpus),
-                 (whole.cpus, whole.memory_mb, whole.gpus))
-             if has is not None and most is not None and need.total > has]
+    waits: list[str] = [
+        Sentence("Waits for {need}: {has} free for {name}.", need=need.text,
+                 has=_of(has, most), name=name)
+        for need, has, most in zip(_needs(spec), (free.cpus, free.memory_mb, free.gpus),
+                                   (whole.cpus, whole.memory_mb, whole.gpus))
+        if has is not None and most is not None and need.total > has]
     if free.jobs is not None and free.jobs < 1:
-        waits.append(f"Waits until another job of {name} has ended: {whole.jobs} may run at once.")
+        waits.append(Sentence(
+            "Waits until another job of {name} has ended: {jobs} may run at once.",
+            name=name, jobs=whole.jobs))
     return waits
 
 
 def _of(has: int, total: int) -> str:
-    return f"{max(0, has)} of {total} {'is' if has == 1 else 'are'}"
+    return plural("{count} of {total} is", "{count} of {total} are", max(0, has), total=total)
 
 
 # -- ports ----------------------------------------------------------------------------------------
@@ -289,38 +297,46 @@ def _any_port_count(spec: JobSpec) -> int:
 
 def _port_clashes(spec: JobSpec) -> list[str]:
     """Fixed ports that no single machine can give."""
-    clashes = [
-        f"Role {role.name} asks for {_ports(request)} in each of its {role.instances} tasks, which "
-        "one machine has only once. Write beginAt: 0 to get any free ports."
+    clashes: list[str] = [
+        Sentence(
+            "Role {name} asks for {ports} in each of its {instances} tasks, which one machine "
+            "has only once. Write beginAt: 0 to get any free ports.", name=role.name,
+            ports=_ports(request), instances=role.instances)
         for role, request in _requests(spec) if request.begin_at and role.instances > 1]
     clashes += [
-        f"Role {role.name} asks for {_ports(request)}, but the last port is {LAST_PORT}."
+        Sentence(
+            "Role {name} asks for {ports}, but the last port is {last_port}.", name=role.name,
+            ports=_ports(request), last_port=LAST_PORT)
         for role, request in _requests(spec) if request.begin_at + request.count - 1 > LAST_PORT]
     twice = sorted(port for port, count in Counter(_fixed_ports(spec)).items() if count > 1)
     if twice:
-        clashes.append(f"Port {twice[0]} is asked for twice, which one machine has only once. "
-                       "Write beginAt: 0 to get any free port.")
+        clashes.append(Sentence(
+            "Port {port} is asked for twice, which one machine has only once. Write beginAt: 0 to "
+            "get any free port.", port=twice[0]))
     return clashes
 
 
 def _ports(request: PortRequest) -> str:
     if request.count == 1:
-        return f"port {request.begin_at}"
-    return f"ports {request.begin_at}-{request.begin_at + request.count - 1}"
+        return Sentence("port {port}", port=request.begin_at)
+    return Sentence("ports {first}-{last}", first=request.begin_at,
+                    last=request.begin_at + request.count - 1)
 
 
 def _port_waits(spec: JobSpec, is_port_free: Callable[[int], bool],
                 ports: Iterable[int] | None) -> list[str]:
     fixed = _fixed_ports(spec)
     held = [str(port) for port in fixed if not is_port_free(port)]
-    waits = []
+    waits: list[str] = []
     if held:
-        waits.append(f"Waits for port {', '.join(held)}: held by another job or program.")
+        waits.append(Sentence(
+            "Waits for port {ports}: held by another job or program.", ports=", ".join(held)))
     if ports is not None:
         wanted = _any_port_count(spec)
         found = len(tuple(islice(_usable(ports, frozenset(fixed), is_port_free), wanted)))
         if found < wanted:
-            waits.append(f"Waits for {wanted} free ports: {found} are left.")
+            waits.append(Sentence(
+                "Waits for {wanted} free ports: {found} are left.", wanted=wanted, found=found))
     return waits
 
 

@@ -8,14 +8,16 @@ Value = str | int | float
 Say = Callable[[str], str]
 SayCount = Callable[[str, str, int], str]
 _BEGIN = '{"template": '
+_PARTS = "_parts"
 _BAD_TEMPLATE = (LookupError, ValueError, TypeError, AttributeError)
 
 
 class Sentence(str):
     """An English text, and what it is made of: a `template` and the `values` at its places.
 
-    A value may be a sentence itself. `many`, else empty, is the template for every number
-    `count` but 1. Programs, logs and commands take it as the text that it is.
+    A value may be a sentence itself, or an error that says one. `many`, else empty, is the
+    template for every number `count` but 1. Programs, logs and commands take it as the text that
+    it is.
     """
 
     template: str
@@ -23,8 +25,7 @@ class Sentence(str):
     values: Mapping[str, Value]
 
     def __new__(cls, template: str, /, many: str = "", **values: object) -> Sentence:
-        kept = {name: value if isinstance(value, (str, int, float)) else str(value)
-                for name, value in values.items()}
+        kept = {name: _value(value) for name, value in values.items()}
         made = super().__new__(cls, _filled(_chosen(template, many, kept), kept))
         made.template, made.many, made.values = template, many, kept
         return made
@@ -51,7 +52,7 @@ class Sentence(str):
             for name, value in self.values.items()})
 
     def as_json(self) -> dict[str, Any]:
-        """What it is made of; `sentence_of` reads it."""
+        """What it is made of."""
         many = {"many": self.many} if self.many else {}
         return {"template": self.template, **many, "values": {
             name: value.as_json() if isinstance(value, Sentence) else value
@@ -71,6 +72,11 @@ def joined(*texts: str) -> str:
     return Sentence("{text} {more}", text=found[0], more=joined(*found[1:]))
 
 
+def ended(text: str) -> str:
+    """The text with a full stop at its end."""
+    return text if text.endswith(".") else Sentence("{text}.", text=text)
+
+
 def either(texts: Iterable[str]) -> str:
     """`a or b or c`."""
     first, *others = texts
@@ -82,13 +88,30 @@ def said_by(error: Exception) -> str:
     return error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
 
 
-def parts_of(text: str | None) -> dict[str, Any] | None:
-    """What a text is made of, for an answer that has it beside the text; None: nothing more."""
-    return text.as_json() if isinstance(text, Sentence) else None
+def told(answer: Any) -> Any:
+    """An answer with what each sentence in it is made of beside it; `heard` reads that."""
+    if isinstance(answer, (list, tuple)):
+        return [told(item) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    parts = {f"{name}{_PARTS}": value.as_json() for name, value in answer.items()
+             if isinstance(value, Sentence)}
+    return {name: told(value) for name, value in answer.items()} | parts
 
 
-def sentence_of(text: str, parts: Any) -> str:
-    """The text as a sentence again; the plain text where `parts` are none, or make another."""
+def heard(answer: Any) -> Any:
+    """What `told` made, as it was."""
+    if isinstance(answer, list):
+        return [heard(item) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {name: _sentence_of(value, answer[f"{name}{_PARTS}"]) if f"{name}{_PARTS}" in answer
+            else heard(value)
+            for name, value in answer.items() if not name.endswith(_PARTS)}
+
+
+def _sentence_of(text: str, parts: Any) -> str:
+    """The text as a sentence again; the plain text where `parts` make another."""
     try:
         found = _of_json(parts)
     except _BAD_TEMPLATE:
@@ -109,6 +132,12 @@ def restored(text: str) -> str:
         return _of_json(json.loads(text))
     except _BAD_TEMPLATE:
         return text
+
+
+def _value(value: object) -> Value:
+    if isinstance(value, Exception):
+        return said_by(value)
+    return value if isinstance(value, (str, int, float)) else str(value)
 
 
 def _made(template: str, many: str, values: Mapping[str, object]) -> Sentence:

@@ -8,6 +8,7 @@ from typing import Any, Mapping
 from jsonschema import Draft202012Validator
 
 from runner.errors import InvalidSpecError
+from runner.sentence import Sentence
 
 WAITING, RUNNING = "WAITING", "RUNNING"
 SUCCEEDED, FAILED, STOPPED = "SUCCEEDED", "FAILED", "STOPPED"
@@ -243,12 +244,13 @@ def job_spec_from_json(value: Any) -> JobSpec:
     errors = [{"path": error.json_path, "message": error.message}
               for error in _VALIDATOR.iter_errors(_as_lists(value))]
     if errors:
-        raise InvalidSpecError(f"The job spec has {len(errors)} mistakes; the first: "
-                               f"{errors[0]['path']}: {errors[0]['message']}", errors)
+        raise InvalidSpecError(Sentence(
+            "The job spec has {number} mistakes; the first: {path}: {message}",
+            number=len(errors), path=errors[0]["path"], message=errors[0]["message"]), errors)
     spec = known_job_spec(value)
     names = [role.name for role in spec.task_roles]
     if len(set(names)) < len(names):
-        raise InvalidSpecError("Two task roles have the same name.")
+        raise InvalidSpecError(Sentence("Two task roles have the same name."))
     return spec
 
 

@@ -19,6 +19,7 @@ from runner.git_command import GitError
 from runner.named_folder import named_folder
 from runner.network import Network
 from runner.remote_files import RemoteFiles, remote_files
+from runner.sentence import Sentence
 from runner.spec import Input
 from runner.storages import Folder, Storage, StoragesFile
 from runner.supplies import Supply
@@ -217,8 +218,9 @@ class Stager:
         storage, place = self._storages.find(item.uri, owner.user)
         is_file = place.path and not place.deletes or item.uri.endswith("/")
         if isinstance(storage, Folder) or not is_file:
-            raise StagingError(f"{mask(item.uri)} names no file. Write s3://bucket/path/file or "
-                               "hdfs://host:port/path/file, for a folder with a slash at the end.")
+            raise StagingError(Sentence(
+                "{uri} names no file. Write s3://bucket/path/file or hdfs://host:port/path/file, "
+                "for a folder with a slash at the end.", uri=mask(item.uri)))
         return Remote(name=storage.name, path=place.path, files=self._files_of(storage))
 
     def _copy(self, item: Input, owner: Owner, storage: Storage, place: RemotePath) -> WorkingCopy:
@@ -247,8 +249,9 @@ class Stager:
     def _take_file(self, item: Input, entry: Entry, watch: Watch) -> str:
         """Copy one file of a repository into the cache, as if it had been downloaded."""
         if entry.kind != "blob" or entry.mode == "120000":
-            raise StagingError(f"{item.path!r} in {mask(item.uri)} is a link, neither file nor "
-                               "folder. Name what it points to.")
+            raise StagingError(Sentence(
+                "{path!r} in {uri} is a link, neither file nor folder. Name what it points to.",
+                path=item.path, uri=mask(item.uri)))
         key = self._cache.key(f"{item.uri} {item.commit} {item.path}")
         with self._cache.lock(key, watch):
             part = self._cache.parts / key
@@ -256,10 +259,11 @@ class Stager:
             sha256 = sha256_of(part)
             if item.sha256 not in (None, sha256):
                 remove(part)
-                raise StagingError(
-                    f"{item.path!r} in {mask(item.uri)} has the checksum {sha256} at commit "
-                    f"{item.commit}, but the job is pinned to {item.sha256}. Submit the job again "
-                    "to take what is there, or correct the checksum.")
+                raise StagingError(Sentence(
+                    "{path!r} in {uri} has the checksum {sha256} at commit {commit}, but the job "
+                    "is pinned to {wanted}. Submit the job again to take what is there, or "
+                    "correct the checksum.", path=item.path, uri=mask(item.uri), sha256=sha256,
+                    commit=item.commit, wanted=item.sha256))
             self._cache.adopt(part, sha256)
             if entry.mode == "100755":
                 self._cache.file(sha256).chmod(0o555)
@@ -314,15 +318,17 @@ class Stager:
         if scheme_of(item.uri) == "file":
             folder = self._folders.check(local_path(item.uri), item.uri)
             if not folder.is_dir():
-                raise StagingError(f"{item.uri} is no folder of this machine. Make it first.")
+                raise StagingError(Sentence(
+                    "{uri} is no folder of this machine. Make it first.", uri=item.uri))
             return folder
         if not _STORAGE_NAME.fullmatch(item.uri):
-            raise StagingError(
-                f"{mask(item.uri)} cannot be used as storage. Write a plain name, such as models, "
-                "for a folder of your own, storage://name for one that the operator names, "
-                "s3://bucket/path or hdfs://host:port/path for a copy of what is there.")
+            raise StagingError(Sentence(
+                "{uri} cannot be used as storage. Write a plain name, such as models, for a folder "
+                "of your own, storage://name for one that the operator names, s3://bucket/path or "
+                "hdfs://host:port/path for a copy of what is there.", uri=mask(item.uri)))
         if not _USER_NAME.fullmatch(owner.user):
-            raise StagingError(f"The user {owner.user!r} cannot have a folder of this name.")
+            raise StagingError(Sentence(
+                "The user {user!r} cannot have a folder of this name.", user=owner.user))
         return self._storage_dir / owner.user / item.uri
 
 
@@ -332,17 +338,20 @@ def _named(uri: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StagingError(f"{mask(uri)}: {error.strerror or error} ({error.filename or 'cache'}). "
-                           "Look after the disk and the rights of this machine; the job goes on "
-                           "then.", is_platform=True) from error
+        raise StagingError(Sentence(
+            "{uri}: {strerror} ({filename}). Look after the disk and the rights of this machine; "
+            "the job goes on then.", uri=mask(uri), strerror=error.strerror or error,
+            filename=error.filename or "cache"), is_platform=True) from error
     except GitError as error:
-        raise StagingError(f"{mask(uri)} could not be written; git says: {mask(str(error)).strip()}"
-                           ". Look after the disk of this machine.", is_platform=True) from error
+        raise StagingError(Sentence(
+            "{uri} could not be written; git says: {said}. Look after the disk of this machine.",
+            uri=mask(uri), said=mask(str(error)).strip()), is_platform=True) from error
 
 
 def _lost(item: Input) -> StagingError:
-    return StagingError(f"{mask(item.uri)} is not in the cache any more. It is fetched again with "
-                        "the next attempt.", is_platform=True)
+    return StagingError(Sentence(
+        "{uri} is not in the cache any more. It is fetched again with the next attempt.",
+        uri=mask(item.uri)), is_platform=True)
 
 
 def _check_targets(inputs: Sequence[Input]) -> None:
@@ -352,8 +361,10 @@ def _check_targets(inputs: Sequence[Input]) -> None:
         place = PurePosixPath(item.target)
         for other, first in taken.items():
             if place.is_relative_to(other) or other.is_relative_to(place):
-                raise StagingError(f"{mask(first.uri)} and {mask(item.uri)} are both to appear at "
-                                   f"{item.target}. Give one of the prerequisites another name.")
+                raise StagingError(Sentence(
+                    "{uri} and {uri2} are both to appear at {target}. Give one of the "
+                    "prerequisites another name.", uri=mask(first.uri), uri2=mask(item.uri),
+                    target=item.target))
         taken[place] = item
 
 

@@ -14,6 +14,7 @@ from runner.cache import FetchCancelled, Report, Watch
 from runner.errors import StagingError
 from runner.job_store import Job, JobStore
 from runner.outcome import Decision
+from runner.sentence import Sentence, joined, plural
 from runner.spec import Input
 from runner.staging import Owner, Sent, Stager
 from runner.uris import mask
@@ -45,13 +46,14 @@ class StorageReturn:
         """
         try:
             for item in self._copies(job):
-                self.store.note(job.id, "run", f"Sending storage to {mask(item.uri)}.")
+                self.store.note(job.id, "run", Sentence(
+                    "Sending storage to {uri}.", uri=mask(item.uri)))
                 self._tell(job, item, self._persistently(job, item, decision))
         except FetchCancelled:
             if self.is_closed():
                 raise
-            return dataclasses.replace(outcome.STOPPED_BY_REQUEST, reason=(
-                "The job was stopped while its storage was sent." + self._where(job)))
+            return dataclasses.replace(outcome.STOPPED_BY_REQUEST, reason=joined(
+                Sentence("The job was stopped while its storage was sent."), self._where(job)))
         except StagingError as error:
             return self._failed(job, decision, error)
         return decision
@@ -81,31 +83,34 @@ class StorageReturn:
                 if not error.is_platform or time.monotonic() > ends_s:
                     raise
                 log.warning("job %s: %s It is tried again.", job.id, error.message)
-                self.store.note(job.id, "run", f"{error.message} Trying again.", is_event=False)
+                self.store.note(job.id, "run", Sentence(
+                    "{message} Trying again.", message=error.message), is_event=False)
                 Watch(report=lambda *_: None, is_cancelled=is_cancelled).wait(pause_s)
                 pause_s = min(MAX_PAUSE_S, pause_s * 2)
 
     def _tell(self, job: Job, item: Input, sent: Sent | None) -> None:
         if sent is None:
             return
-        text = f"Sent {_files(sent.files)} to {mask(item.uri)}."
+        text: str = plural("Sent {count} file to {uri}.", "Sent {count} files to {uri}.",
+                           sent.files, uri=mask(item.uri))
         if sent.overwritten:
-            text += (f" {_files(len(sent.overwritten))} had been changed there meanwhile and "
-                     f"{'is' if len(sent.overwritten) == 1 else 'are'} replaced: "
-                     f"{', '.join(sent.overwritten[:3])}"
-                     f"{' and others' if len(sent.overwritten) > 3 else ''}.")
+            names = ", ".join(sent.overwritten[:3])
+            text = joined(text, plural(
+                "{count} file had been changed there meanwhile and is replaced: {names}.",
+                "{count} files had been changed there meanwhile and are replaced: {names}.",
+                len(sent.overwritten), names=names if len(sent.overwritten) <= 3
+                else Sentence("{names} and others", names=names)))
         self.store.note(job.id, "run", text)
 
     def _failed(self, job: Job, decision: Decision, error: StagingError) -> Decision:
-        text = f"Its storage could not be sent: {error.message}{self._where(job)}"
+        text = joined(Sentence("Its storage could not be sent: {message}", message=error.message),
+                      self._where(job))
         if decision.state == states.SUCCEEDED:
             return Decision(state=states.FAILED, cause=outcome.STAGING,
-                            reason=f"The tasks have ended well. {text}")
-        return dataclasses.replace(decision, reason=f"{decision.reason} {text}")
+                            reason=Sentence("The tasks have ended well. {text}", text=text))
+        return dataclasses.replace(decision, reason=joined(decision.reason, text))
 
     def _where(self, job: Job) -> str:
-        return f" What did not arrive stays on this machine in {self.folders.storage(job.id)}."
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
+        return Sentence(
+            "What did not arrive stays on this machine in {folder}.",
+            folder=self.folders.storage(job.id))

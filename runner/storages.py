@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from runner.errors import RunnerError, StagingError
+from runner.sentence import Sentence
 from runner.uris import RemotePath, mask, split_remote
 
 log = logging.getLogger(__name__)
@@ -90,10 +91,12 @@ class StoragesFile:
                 return storage, place
         what = f"{place.scheme}://{place.host}"
         if named:
-            raise StagingError(f"User {user} may not use {what}. Ask the operator of this machine "
-                               "to be made a member of it.")
-        raise StagingError(f"{mask(uri)}: this machine does not know {what}. Its operator names "
-                           "storages, with their addresses and keys, in the file RUNNER_STORAGES.")
+            raise StagingError(Sentence(
+                "User {user} may not use {what}. Ask the operator of this machine to be made a "
+                "member of it.", user=user, what=what))
+        raise StagingError(Sentence(
+            "{uri}: this machine does not know {what}. Its operator names storages, with their "
+            "addresses and keys, in the file RUNNER_STORAGES.", uri=mask(uri), what=what))
 
     def _now(self) -> tuple[Storage, ...]:
         """A change of the file counts from the next call on, unless it is wrong."""

@@ -9,6 +9,7 @@ from typing import Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from runner.errors import StagingError
+from runner.sentence import Sentence
 
 WEB_SCHEMES = ("http", "https")
 COPIED_SCHEMES = ("s3", "hdfs", "webhdfs")
@@ -38,16 +39,19 @@ def split_web(uri: str) -> SplitResult:
         parts = urlsplit(uri)
         has_port = parts.port != 0
     except ValueError:
-        raise StagingError("A URI has no valid host and port. Write it as "
-                           "https://host/path or https://host:port/path.") from None
+        raise StagingError(Sentence(
+            "A URI has no valid host and port. Write it as https://host/path or "
+            "https://host:port/path.")) from None
     if parts.username is not None or parts.password is not None:
-        raise StagingError(f"{mask(uri)} holds a user name or password, which everyone who reads "
-                           "the job would see. Write the URI without it.")
+        raise StagingError(Sentence(
+            "{uri} holds a user name or password, which everyone who reads the job would see. "
+            "Write the URI without it.", uri=mask(uri)))
     if parts.scheme not in WEB_SCHEMES or not parts.hostname or not has_port:
-        raise StagingError(f"{mask(uri)} is not an address of the web. Write it as "
-                           "https://host/path.")
+        raise StagingError(Sentence(
+            "{uri} is not an address of the web. Write it as https://host/path.", uri=mask(uri)))
     if _UNPRINTABLE.search(uri):
-        raise StagingError(f"{uri!r} holds a blank or a control character. Write %20 for a blank.")
+        raise StagingError(Sentence(
+            "{uri!r} holds a blank or a control character. Write %20 for a blank.", uri=uri))
     return parts
 
 
@@ -59,10 +63,12 @@ def local_path(uri: str) -> Path:
         host, slash, rest = uri[len("file://"):].partition("/")
         path = slash + unquote(rest)
         if host not in ("", "localhost"):
-            raise StagingError(f"{mask(uri)} names another machine. Write file:///path for a file "
-                               "of this one, or fetch it by https.")
+            raise StagingError(Sentence(
+                "{uri} names another machine. Write file:///path for a file of this one, or fetch "
+                "it by https.", uri=mask(uri)))
     if not path.startswith("/") or "\0" in path:
-        raise StagingError(f"{uri!r} is not an absolute path. Write file:///path.")
+        raise StagingError(Sentence(
+            "{uri!r} is not an absolute path. Write file:///path.", uri=uri))
     return Path(path)
 
 
@@ -76,8 +82,9 @@ def split_ref(uri: str) -> tuple[str, str]:
         return uri, ""
     address, _, ref = uri.rpartition("@")
     if not _REF.fullmatch(ref):
-        raise StagingError(f"{mask(uri)}: {ref!r} is no branch, tag or commit. Write a name or "
-                           "the 40 digits of a commit after the @.")
+        raise StagingError(Sentence(
+            "{uri}: {ref!r} is no branch, tag or commit. Write a name or the 40 digits of a commit "
+            "after the @.", uri=mask(uri), ref=ref))
     return address, ref
 
 
@@ -106,17 +113,21 @@ def split_remote(uri: str) -> RemotePath:
     host, _, path = rest.partition("/")
     path = unquote(path).strip("/")
     if scheme.lower() not in REMOTE_SCHEMES or not host or _UNPRINTABLE.search(uri):
-        raise StagingError(f"{mask(uri)!r} is no place in a storage. Write it as s3://bucket/path, "
-                           "hdfs://host:port/path or storage://name/path, a blank as %20.")
+        raise StagingError(Sentence(
+            "{uri!r} is no place in a storage. Write it as s3://bucket/path, hdfs://host:port/path "
+            "or storage://name/path, a blank as %20.", uri=mask(uri)))
     if "@" in host:
-        raise StagingError(f"{mask(uri)} holds a user name or password, which everyone who reads "
-                           "the job would see. Write the URI without it.")
+        raise StagingError(Sentence(
+            "{uri} holds a user name or password, which everyone who reads the job would see. "
+            "Write the URI without it.", uri=mask(uri)))
     if mark and query != "delete=yes":
-        raise StagingError(f"{mask(uri)}: after the ? only delete=yes can stand, and only where "
-                           "it is storage. Write %3F for a question mark in a name.")
+        raise StagingError(Sentence(
+            "{uri}: after the ? only delete=yes can stand, and only where it is storage. Write %3F "
+            "for a question mark in a name.", uri=mask(uri)))
     if path and not all(is_plain(part) for part in path.split("/")):
-        raise StagingError(f"{mask(uri)} has an empty name, a dot name or a control character in "
-                           "its path. Write the path without it.")
+        raise StagingError(Sentence(
+            "{uri} has an empty name, a dot name or a control character in its path. Write the "
+            "path without it.", uri=mask(uri)))
     return RemotePath(scheme=scheme.lower(), host=host, path=path, deletes=bool(mark))
 
 
@@ -143,7 +154,8 @@ class AllowedFolders:
         if not any(real.is_relative_to(folder) for folder in self._folders) and not any(
                 named.is_relative_to(folder) and real.is_relative_to(os.path.realpath(folder))
                 for folder in self._by_name):
-            raise StagingError(
-                f"{mask(uri)} is outside of the folders that jobs may read here. Add its folder "
-                "to RUNNER_ALLOWED_FOLDERS, or publish it in a Git source or on a web server.")
+            raise StagingError(Sentence(
+                "{uri} is outside of the folders that jobs may read here. Add its folder to "
+                "RUNNER_ALLOWED_FOLDERS, or publish it in a Git source or on a web server.",
+                uri=mask(uri)))
         return real

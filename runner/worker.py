@@ -27,6 +27,7 @@ from runner.logs import Logs
 from runner.outcome import Decision
 from runner.quotas import RulesFile
 from runner.scheduler import NEVER, Fit, Placement, placement_from_json
+from runner.sentence import Sentence
 from runner.spec import JobSpec, Login
 from runner.staging import Stager
 from runner.storage_return import StorageReturn
@@ -142,8 +143,9 @@ class Worker:
 
     def pause(self, reason: str) -> None:
         """Start no more jobs, also after a restart; running ones go on."""
-        self.queue.pause(f"The queue is paused{': ' + reason.rstrip('.') if reason else ''}. "
-                         "Running jobs go on.")
+        self.queue.pause(Sentence(
+            "The queue is paused: {reason}. Running jobs go on.", reason=reason.rstrip("."))
+            if reason else Sentence("The queue is paused. Running jobs go on."))
         self._wake.set()
 
     def resume(self) -> None:
@@ -178,8 +180,8 @@ class Worker:
                     continue
             delay_s = job.not_before - time.time()
             if job.stop_requested:
-                self.store.transition(job.id, states.STOPPED, "end", "The job was stopped "
-                                      "before it ran.")
+                self.store.transition(job.id, states.STOPPED, "end", Sentence(
+                    "The job was stopped before it ran."))
                 self.logins.drop(job.id)
             elif 0 < delay_s <= outcome.MAX_BACKOFF_S:  # more: the clock was set back
                 due_s = min(due_s, delay_s)
@@ -216,7 +218,7 @@ class Worker:
     def _prepare(self, job: Job) -> None:
         try:
             self.store.pin(job.id, self.engine.prepare(self._errand(job)))
-            self.store.note(job.id, "queue", "Waits for free resources.")
+            self.store.note(job.id, "queue", Sentence("Waits for free resources."))
         except Cancelled:
             log.info("job %s was stopped while it was prepared", job.id)
         except RunnerError as error:
@@ -225,7 +227,8 @@ class Worker:
         except Exception as error:
             log.exception("preparing job %s failed", job.id)
             if not self._waits_out(job, "setup", error):
-                self._prepare_failed(job, RunnerError(f"Preparing the job failed: {error}"))
+                self._prepare_failed(job, RunnerError(Sentence(
+                    "Preparing the job failed: {error}", error=error)))
         finally:
             self.progress.pop(job.id, None)
             if self.store.get(job.id).stage in ("queue", "end"):
@@ -290,7 +293,8 @@ class Worker:
     def _give_up(self, attempt: Attempt, error: Exception) -> Decision:
         """End an attempt that the runner cannot follow; its containers go first."""
         decision = Decision(state=states.FAILED, cause=outcome.PLATFORM,
-                            reason=f"The runner failed ({type(error).__name__}); its log says why.")
+                            reason=Sentence("The runner failed ({kind}); its log says why.",
+                                            kind=type(error).__name__))
         self.store.decide(*attempt.gang.key, decision.as_json())
         self.engine.fence(attempt.gang.key)
         return decision
@@ -311,8 +315,9 @@ class Worker:
         if isinstance(error, EngineAwayError):
             text = error.message
         elif _is_disk_full(error):
-            text = (f"The disk of the runner is full: {self.folders.root}. Make room there; the "
-                    "job goes on then.")
+            text = Sentence(
+                "The disk of the runner is full: {root}. Make room there; the job goes on then.",
+                root=self.folders.root)
         else:
             return False
         with suppress(OSError):  # the database may be on that disk
@@ -331,7 +336,8 @@ class Worker:
         elif is_wanted:
             delay_s = outcome.backoff_s(faults or job.retries)
             self.store.transition(
-                job.id, states.WAITING, "setup", f"{decision.reason} Trying again.",
+                job.id, states.WAITING, "setup", Sentence(
+                    "{reason} Trying again.", reason=decision.reason),
                 retries=0 if is_platform else 1, platform_faults=faults,
                 not_before=time.time() + delay_s)
         else:

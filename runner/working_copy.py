@@ -13,6 +13,7 @@ from typing import Iterator, Mapping
 from runner.cache import Watch, remove
 from runner.errors import StagingError
 from runner.remote_files import BrokenOff, RemoteFile, RemoteFiles, files_below
+from runner.sentence import Sentence
 from runner.uris import is_plain
 
 TRIES = 5
@@ -72,12 +73,13 @@ class WorkingCopy:
         changed = [name for name, facts in here.items() if not _is_same(known.get(name), facts)]
         for name in changed:
             if not is_plain(name.rpartition("/")[2]):
-                raise StagingError(f"{name[:200]!r} cannot be the name of a file elsewhere. The "
-                                   "task has to give its files names that can be printed.")
+                raise StagingError(Sentence(
+                    "{name!r} cannot be the name of a file elsewhere. The task has to give its "
+                    "files names that can be printed.", name=name[:200]))
         total, done, overwritten = sum(here[name].st_size for name in changed), 0, []
         for name in changed:
             watch.check()
-            watch.progress(f"Sending {name}", done, total)
+            watch.progress(Sentence("Sending {name}", name=name), done, total)
             was = known[name].version if name in known else None
             if there.get(name) not in (None, was):
                 overwritten.append(name)
@@ -98,7 +100,7 @@ class WorkingCopy:
         return known is not None and _is_same(known, facts) and known.version != file.version
 
     def _bring_one(self, name: str, file: RemoteFile, done: int, total: int, watch: Watch) -> int:
-        text, tries = f"Fetching {name}", 0
+        text, tries = Sentence("Fetching {name}", name=name), 0
         part = self._part_for(name, file)
         while True:
             begin = part.stat().st_size if part.exists() else 0
@@ -113,8 +115,9 @@ class WorkingCopy:
                 tries = 1 if part.stat().st_size > begin else tries + 1
                 now = self._files.look(file.path)
                 if tries >= TRIES:
-                    raise StagingError(f"{file.path} broke off {tries} times at byte {begin}. Try "
-                                       "again later: it goes on from there.",
+                    raise StagingError(Sentence(
+                        "{path} broke off {tries} times at byte {begin}. Try again later: it goes "
+                        "on from there.", path=file.path, tries=tries, begin=begin),
                                        is_platform=True) from error
                 if now != file:
                     file, part = now, self._part_for(name, now)
@@ -164,7 +167,8 @@ class WorkingCopy:
         before = self._facts(name)
         file = self._files.write(self.folder / name, path)
         if before is None or file.size != before.st_size:
-            raise StagingError(f"{path} did not arrive whole. It is sent again.", is_platform=True)
+            raise StagingError(Sentence(
+                "{path} did not arrive whole. It is sent again.", path=path), is_platform=True)
         self._note(name, file.version)
 
     def _delete(self, known: Mapping[str, _Known], here: Mapping[str, os.stat_result],
@@ -212,8 +216,9 @@ class WorkingCopy:
     def _check_space(self, total: int) -> None:
         free = shutil.disk_usage(self.folder).free
         if total > free:
-            raise StagingError(f"The storage needs {total >> 20} MB on the disk, {free >> 20} MB "
-                               "are free. Make room, then the job goes on.", is_platform=True)
+            raise StagingError(Sentence(
+                "The storage needs {total} MB on the disk, {free} MB are free. Make room, then the "
+                "job goes on.", total=total >> 20, free=free >> 20), is_platform=True)
 
 
 def has_unsent(root: Path) -> bool:
