@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 FOREIGN = """(root) => {
     const page = root ?? document;
@@ -22,10 +23,11 @@ FOREIGN = """(root) => {
         ids.add(each.id);
         for (const {name: key, value} of each.attributes) {
             if (acts.test(key)) say(key);
-            if (!leads.test(key)) continue;
+            if (!leads.test(key) || !URL.canParse(value, "http://this.test/")) continue;
             const {protocol, host, pathname} = new URL(value, "http://this.test/");
             const isOurs = host === "this.test" || host === location.host;
-            if (!["http:", "https:", "mailto:"].includes(protocol)) say("protocol");
+            const isDrawn = each.rel === "icon" && value.startsWith("data:image/svg+xml,");
+            if (!["http:", "https:", "mailto:"].includes(protocol) && !isDrawn) say("protocol");
             if (key !== "href" && !isOurs) say("elsewhere");
             if (isOurs && pathname.startsWith("/canary")) say("canary");
         }
@@ -60,5 +62,6 @@ class Trap:
         assert len(self.page.frames) == 1, place
 
     def _on_request(self, request: Any) -> None:
-        if "canary" in request.url.split("?")[0]:
+        url = urlsplit(request.url)
+        if url.hostname == "canary.test" or url.path.startswith("/canary"):
             self.ran.append(f"asked {request.url}")
