@@ -25,6 +25,8 @@ Seen = dict[tuple[str, str], list[Changed]]
 Small = dict[bytes, tuple[int, bytes]]  # objects by their ids, each with its kind
 # What a file declares, without its document, or why nothing; and what that uses.
 Reading = tuple[Component | ComponentError, tuple[Use, ...]]
+Read = Callable[[str, str], Reading]  # the file at a path that is this blob
+Ahead = Callable[[str, str, Read], Reading]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ class Fetched:
 
     What was found out on the way: `seen` has the files that a commit changed, by commit and folder;
     `commits` those that were read; `small` has short commits and folders. `ahead` gives what the
-    file at a path holds that is this blob, None: it was not read yet.
+    file at a path holds that is this blob; the last argument reads one.
     """
 
     head: str | None
@@ -91,7 +93,7 @@ class Fetched:
     seen: Seen = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)
     small: Small = field(default_factory=dict)
-    ahead: Callable[[str, str], Reading | None] = lambda path, blob: None
+    ahead: Ahead = lambda path, blob, read: read(path, blob)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +144,10 @@ def mainline_first(commits: Mapping[str, Commit], head: str) -> Iterator[Commit]
     """
     done: set[str] = set()
     for id in mainline(commits, head):
+        if all(parent in done or parent not in commits for parent in commits[id].parents):
+            done.add(id)
+            yield commits[id]
+            continue
         group = {found: commits[found] for found in _not_among(done, commits, id)}
         done |= group.keys()
         yield from parents_first(group)
@@ -213,15 +219,9 @@ def changed_files(read: ReadTree, tree: bytes, parents: Sequence[bytes],
     return sorted(_differing(read, new, olds, prefix))
 
 
-def component_files(changed: Sequence[Changed]) -> Iterator[tuple[str, str]]:
-    """Path and blob of the component files among these."""
-    return ((path, blob) for path, side, *_ in changed
-            if not path.endswith(README_END) and (blob := _blob(side)))
-
-
-def blobs_of(changed: Sequence[Changed]) -> Iterator[str]:
-    """The files among these that stand there now."""
-    return (blob for _, side, *_ in changed if (blob := _blob(side)))
+def files_of(changed: Sequence[Changed]) -> Iterator[tuple[str, str]]:
+    """Path and blob of the files among these that stand there now."""
+    return ((path, blob) for path, side, *_ in changed if (blob := _blob(side)))
 
 
 def _file(path: str, side: Side) -> Side:

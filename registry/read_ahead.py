@@ -7,35 +7,34 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Iterable, Iterator
 
-from registry.commits import Reading, Seen, component_files
+from registry.commits import README_END, Read, Reading
 from registry.errors import RegistryError
 from registry.git_store import GitStore
 
 LEAST = 500  # files; fewer are read before a process is there
 FOLDER = Path(__file__).parent.parent
 KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")  # of the environment, which has secrets too
-CHUNK = 20
+CHUNK, BEGUN = 20, 60  # files that go to the process at once, and that it has in all
 PATIENCE_S = 60
 _Place = tuple[str, str]  # path and blob
 
 
 class ReadAhead:
-    """Reads files of one store in the order in which they are asked for.
+    """Reads files of one store, those first that were asked for first.
 
-    It may end at any time, killed or not: what it did not deliver its user reads without it.
+    The process may end at any time, killed or not: what it did not deliver is read without it.
     """
 
-    def __init__(self, store: Path, seen: Seen) -> None:
-        self._paths: dict[str, list[str]] = {}
-        for changed in seen.values():
-            for path, blob in component_files(changed):
-                self._paths.setdefault(blob, []).append(path)
-        self._asked: set[_Place] = set()
+    def __init__(self, store: Path) -> None:
+        self._todo: deque[_Place] = deque()
+        self._begun: set[_Place] = set()
         self._found: dict[_Place, Reading] = {}
+        self._is_closed = self._is_over = False
         self._news = threading.Condition()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "registry.read_ahead", str(store.absolute())], cwd=FOLDER,
@@ -43,41 +42,61 @@ class ReadAhead:
             env={name: os.environ[name] for name in KEPT if name in os.environ})
         threading.Thread(target=self._collect, daemon=True).start()
 
-    def ask(self, blobs: Iterable[str]) -> None:
-        """These are in the store now."""
-        places = {(path, blob): None for blob in blobs for path in self._paths.get(blob, ())}
+    def ask(self, places: Iterable[_Place]) -> None:
+        """The component files among these are wanted; all are in the store now."""
         with self._news:
-            self._asked |= places.keys()
-        assert self._process.stdin
-        with contextlib.suppress(OSError):
-            pickle.dump([*places], self._process.stdin)
-            self._process.stdin.flush()
+            self._todo += (place for place in places if not place[0].endswith(README_END))
+            self._hand_out()
 
     def close(self) -> None:
         """Nothing more is asked for; the process ends when all is delivered."""
+        with self._news:
+            self._is_closed = True
+            self._hand_out()
+
+    def take(self, path: str, blob: str, read: Read) -> Reading:
+        """What the file holds. Until it comes, `read` reads others that nobody has begun."""
+        place = path, blob
+        while other := self._other(place):
+            found = read(*other)
+            with self._news:
+                self._found[other] = found
+        with self._news:
+            known = self._found.pop(place, None)
+        return known or read(path, blob)
+
+    def _other(self, place: _Place) -> _Place | None:
+        """A file to read until the process has read the one at `place`; None: that is over."""
+        with self._news:
+            if not self._todo:
+                self._news.wait_for(lambda: place not in self._begun, PATIENCE_S)
+            return self._todo.pop() if self._todo and place in self._begun else None
+
+    def _hand_out(self) -> None:
+        """Have the process busy, but never by much: what it has not begun may be read here."""
         assert self._process.stdin
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
-
-    def take(self, path: str, blob: str) -> Reading | None:
-        """What the file holds, waited for; None: it was not asked for, or does not come."""
-        place = path, blob
-        with self._news:
-            self._news.wait_for(
-                lambda: place in self._found or place not in self._asked, PATIENCE_S)
-            return self._found.pop(place, None)
+            while self._todo and not self._is_over and len(self._begun) < BEGUN:
+                places = [self._todo.popleft() for _ in range(min(CHUNK, len(self._todo)))]
+                self._begun |= {*places}
+                pickle.dump(places, self._process.stdin)
+                self._process.stdin.flush()
+            if self._is_closed and not self._todo:
+                self._process.stdin.close()
 
     def _collect(self) -> None:
         assert self._process.stdout
         for found in _received(self._process.stdout):
             with self._news:
                 self._found |= found
-                self._asked -= found.keys()
+                self._begun -= found.keys()
+                self._hand_out()
                 self._news.notify_all()
         self._process.stdout.close()
         self._process.wait()
         with self._news:
-            self._asked.clear()
+            self._is_over = True
+            self._begun.clear()
             self._news.notify_all()
 
 
@@ -91,13 +110,10 @@ def main(store: GitStore) -> None:
     """Read what is asked for on stdin, write it on stdout; end with either."""
     todo: SimpleQueue[list[_Place] | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(todo,), daemon=True).start()
-    with contextlib.suppress(RegistryError, OSError):
+    with contextlib.suppress(RegistryError, OSError), store.reading() as files:
         for places in iter(todo.get, None):
-            with store.reading() as files:
-                for start in range(0, len(places), CHUNK):
-                    pickle.dump({place: files.reading(*place)
-                                 for place in places[start:start + CHUNK]}, sys.stdout.buffer)
-                    sys.stdout.buffer.flush()
+            pickle.dump({place: files.reading(*place) for place in places}, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def _receive(todo: SimpleQueue[list[_Place] | None]) -> None:

@@ -14,9 +14,9 @@ from registry.commits import (
     Reading,
     ReadTree,
     Standing,
-    blobs_of,
     changed_files,
     changes,
+    files_of,
     folder_at,
     mainline_first,
     standing,
@@ -72,7 +72,8 @@ class Reader:
 
     def reading(self, path: str, blob: str) -> Reading:
         """What the component file at `path` holds."""
-        return self._ahead(path, blob) or reading_of(path, lambda: self.blob(blob))
+        return self._ahead(path, blob, lambda path, blob: reading_of(
+            path, lambda: self.blob(blob)))
 
     def blob_at(self, commit: str, path: str) -> str | None:
         """The id of the file at `path`; None where there is none."""
@@ -106,17 +107,18 @@ class Reader:
             for prefix in prefixes:
                 yield from changes(commit, self._changed(commit, prefix))
 
-    def read_blobs(self, commits: Iterable[Commit], prefixes: Sequence[str]) -> Iterator[str]:
-        """The blobs that these commits brought and whose text may be read one day."""
+    def read_files(self, commits: Iterable[Commit],
+                   prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Path and blob of what these commits brought and whose text may be read one day."""
         for commit in commits:
             for prefix in prefixes:
-                yield from blobs_of(self._changed(commit, prefix))
+                yield from files_of(self._changed(commit, prefix))
 
-    def all_read_blobs(self, commit: str, prefixes: Sequence[str]) -> Iterator[str]:
+    def all_read_files(self, commit: str, prefixes: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The same of all that stands at one commit."""
         tree = self.commit(commit).tree
         for prefix in prefixes:
-            yield from blobs_of(changed_files(self._tree, tree, (), prefix))
+            yield from files_of(changed_files(self._tree, tree, (), prefix))
 
     def _changed(self, commit: Commit, prefix: str) -> list[Changed]:
         """What was seen once is not looked for again, within reason."""

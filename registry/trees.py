@@ -6,6 +6,7 @@ from typing import Iterable, Mapping
 
 Side = tuple[int, bytes]  # mode and id
 NOTHING: Side = (0, b"")
+SHORT = 512  # bytes
 FEW = 64  # entries; where more differ, all that follow are read
 _NO_FILE_NAMES = (b"", b".", b"..", b".git")  # git checks none of them out: they lead elsewhere
 _ENTRY = re.compile(rb"[^\0]++\0.{20}", re.DOTALL)  # `mode name`, then the id's bytes
@@ -53,7 +54,9 @@ class Tree:
 
 
 def _unlike(ours: bytes, theirs: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The entries of both, but not those that both have between the first few that differ."""
+    """The entries of both; of long ones not those that both have between the first that differ."""
+    if len(ours) + len(theirs) < SHORT:
+        return _entries(ours, 0), _entries(theirs, 0)
     here: list[bytes] = []
     there: list[bytes] = []
     at, place = _behind_alike(ours, 0, theirs, 0)
@@ -71,6 +74,8 @@ def _unlike(ours: bytes, theirs: bytes) -> tuple[list[bytes], list[bytes]]:
 
 def _behind_alike(ours: bytes, at: int, theirs: bytes, place: int) -> tuple[int, int]:
     """The places in both behind the entries that follow in both."""
+    if ours[at:] == theirs[place:]:
+        return len(ours), len(theirs)
     same, step = 0, 64
     while (piece := ours[at + same:at + same + step]) and \
             piece == theirs[place + same:place + same + step]:

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Callable, Collection, Iterator, Sequence
+from itertools import islice
+from typing import Callable, Collection, Iterable, Iterator, Sequence
 
 import requests
 
@@ -14,6 +16,7 @@ from registry.git_wire import Refs, TooMuchError, WireError
 from registry.journal import Cursor, Journal
 from registry.pack_check import Limits
 from registry.read_ahead import LEAST, ReadAhead
+from registry.reader import Reader
 from registry.remote import Patience, Remote
 from registry.source import MAX_USED_BYTES, Source, folders
 from registry.yaml_nodes import MAX_BYTES
@@ -27,6 +30,7 @@ HISTORY = Limits(objects=4_000_000, blob_bytes=MAX_BYTES, unpacked_bytes=16 << 3
 FILES = Limits(objects=BATCH, blob_bytes=MAX_BYTES, unpacked_bytes=2 << 30, tree_bytes=0)
 USED = Limits(objects=BATCH, blob_bytes=MAX_USED_BYTES, unpacked_bytes=1 << 30, tree_bytes=0)
 NO_BLOBS = "blob:none"
+Place = tuple[str, str]  # path and blob
 Tell = Callable[[str, int, int], None]  # a stage, how much of it is done, and of how much
 
 
@@ -79,62 +83,62 @@ class Upstream:
         return Journal(self._store.path).cursor(self._source.head, self._store.shallow())
 
     def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
-        """Have every file here that a replay may read but those `without`; then it may begin."""
+        """Have every file here that a replay may read but those `without`; then it may begin.
+
+        While some are fetched the next ones are found out.
+        """
         fetched = Fetched(head=refs.head, tags=self._commits_of(refs), small=self._small)
-        found = self._wanted(fetched)
-        missing = self._store.lacks(found) - set(without)
-        wanted = [blob for blob in found if blob in missing]
-        if len(wanted) < LEAST:
-            self._bring_files(way, wanted)
-        else:
-            ahead = ReadAhead(self._store.path, fetched.seen)
-            fetched = replace(fetched, ahead=ahead.take)
-            with contextlib.closing(ahead):
-                self._bring_files(way, wanted, told=ahead.ask)
+        with contextlib.ExitStack() as ends:
+            places = self._wanted(ends.enter_context(self._store.reading(fetched)), fetched)
+            beside = ends.enter_context(ThreadPoolExecutor(1))
+            batch, ahead, done = _batch(places), None, 0
+            if len(batch) >= LEAST:
+                ahead = ends.enter_context(contextlib.closing(ReadAhead(self._store.path)))
+            while batch:
+                following = beside.submit(_batch, places)
+                self._tell("files", done, done + len(batch))
+                missing = self._store.lacks(blob for _, blob in batch) - set(without)
+                self._take_files(way, [*dict.fromkeys(
+                    blob for _, blob in batch if blob in missing)], FILES)
+                if ahead:
+                    ahead.ask(batch)
+                done += len(batch)
+                batch = following.result()
         self._store.point(refs.head or "", fetched.tags)
-        return fetched
+        return replace(fetched, ahead=ahead.take) if ahead else fetched
 
     def bring_used(self, way: Way, ids: Collection[str]) -> None:
         """Have the files here that jobs take from the repository, but those that are too large."""
-        self._bring_files(way, sorted(ids), USED)
+        wanted = sorted(ids)
+        for start in range(0, len(wanted), BATCH):
+            self._tell("files", start, len(wanted))
+            self._take_files(way, wanted[start:start + BATCH], USED)
 
     def _commits_of(self, refs: Refs) -> dict[str, str]:
         """The tags that name commits; one may name a folder or a file."""
         with self._store.reading() as files:
             return {name: id for name, id in refs.tags.items() if files.is_commit(id)}
 
-    def _wanted(self, fetched: Fetched) -> list[str]:
+    def _wanted(self, files: Reader, fetched: Fetched) -> Iterator[Place]:
         """The files that a replay may read, in its order: what new commits brought, and tags name.
         """
         cursor = self._cursor()
         reads = [] if cursor else Journal(self._store.path).reads()
         prefixes = folders("", self._source.sub_paths)
         known = set(cursor.known if cursor else ())
-        found: dict[str, None] = {}
-        with self._store.reading(fetched) as files:
-            for head in [*(read.head for read in reads), fetched.head or ""]:
-                new = files.new_commits(head, known)
-                found |= dict.fromkeys(files.read_blobs(new, prefixes))
-                known |= {commit.id for commit in new}
-            for commit in sorted(set(fetched.tags.values()) - known):
-                found |= dict.fromkeys(files.all_read_blobs(commit, prefixes))
-        return [*found]
-
-    def _bring_files(self, way: Way, ids: Sequence[str], limits: Limits = FILES,
-                     told: Callable[[Sequence[str]], None] = lambda ids: None) -> None:
-        """`told` hears of those that are here now."""
-        done = 0
-        for start in range(0, len(ids), BATCH):
-            self._tell("files", done, len(ids))
-            batch = ids[start:start + BATCH]
-            self._take_files(way, batch, limits)
-            told(batch)
-            done += len(batch)
+        met: set[Place] = set()
+        for head in [*(read.head for read in reads), fetched.head or ""]:
+            new = files.new_commits(head, known)
+            yield from _unmet(files.read_files(new, prefixes), met)
+            known |= {commit.id for commit in new}
+        for commit in sorted(set(fetched.tags.values()) - known):
+            yield from _unmet(files.all_read_files(commit, prefixes), met)
 
     def _take_files(self, way: Way, ids: Sequence[str], limits: Limits) -> None:
         """All of these, but those that are too large: they show when they come alone."""
         try:
-            self._take(way, ids, (), limits, None)
+            if ids:
+                self._take(way, ids, (), limits, None)
         except TooMuchError:
             if len(ids) > 1:
                 for half in _halves(ids):
@@ -159,6 +163,18 @@ class Upstream:
 
     def _told(self, done: int, total: int) -> None:
         self._tell("history", done, total)
+
+
+def _batch(places: Iterator[Place]) -> list[Place]:
+    return [*islice(places, BATCH)]
+
+
+def _unmet(places: Iterable[Place], met: set[Place]) -> Iterator[Place]:
+    """Those that were not met yet, which they are then."""
+    for place in places:
+        if place not in met:
+            met.add(place)
+            yield place
 
 
 def _halves(ids: Sequence[str]) -> Iterator[Sequence[str]]:
