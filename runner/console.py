@@ -15,6 +15,7 @@ import requests
 
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError, NoShellError
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +83,11 @@ class DockerConsole:
             if has_started:
                 return
             if code is not None:
-                raise NoShellError("There is no shell in this image, so there is nothing to type "
-                                   "into. The log of the task shows what it does.")
+                raise NoShellError(Sentence(
+                    "There is no shell in this image, so there is nothing to type into. The log "
+                    "of the task shows what it does."))
             time.sleep(LOOK_S)
-        raise EngineError("Docker did not start a shell in the container.")
+        raise EngineError(Sentence("Docker did not start a shell in the container."))
 
     def read(self, wait_s: float) -> bytes:
         with self._news:

@@ -49,10 +49,12 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except docker_errors.NotFound as error:
-        raise EngineError(f"{what}: {error.explanation}", is_platform=False) from error
+        raise EngineError(Sentence("{what}: {said}", what=what, said=error.explanation),
+                          is_platform=False) from error
     except docker_errors.APIError as error:
         is_platform = error.status_code is None or error.status_code >= 500
-        raise EngineError(f"{what}: {error.explanation}", is_platform=is_platform) from error
+        raise EngineError(Sentence("{what}: {said}", what=what, said=error.explanation),
+                          is_platform=is_platform) from error
     except (docker_errors.DockerException, requests.RequestException,
             urllib3.exceptions.HTTPError, OSError) as error:
         raise EngineAwayError(Sentence(
@@ -64,7 +66,7 @@ def _translated(what: str) -> Iterator[None]:
 def _in_its_words() -> Iterator[None]:
     """What Docker refuses stays as Docker says it; where Docker itself is away: EngineError."""
     try:
-        with _translated("Asking for an image"):
+        with _translated(Sentence("Asking for an image")):
             yield
     except EngineError as error:
         if isinstance(error.__cause__, docker_errors.APIError):
@@ -102,7 +104,7 @@ class DockerDriver:
 
     def __init__(self, runner_id: str) -> None:
         self.runner_id = runner_id
-        with _translated("Connecting to Docker"):
+        with _translated(Sentence("Connecting to Docker")):
             where = kwargs_from_env()
             self._api = docker.APIClient(version="auto", timeout=120, max_pool_size=64, **where)
             self._streams = docker.APIClient(version="auto", timeout=None, max_pool_size=512,
@@ -110,7 +112,7 @@ class DockerDriver:
         self._lifeline, self._network = Lifeline(lambda: _lasting(self._streams)), (0, "")
 
     def info(self) -> dict[str, Any]:
-        with _translated("Asking Docker"):
+        with _translated(Sentence("Asking Docker")):
             return self._api.info()
 
     def advice(self) -> Iterator[str]:
@@ -144,7 +146,7 @@ class DockerDriver:
 
     def image_ids(self) -> frozenset[str]:
         """The content digest of every image that is here."""
-        with _translated("Listing images"):
+        with _translated(Sentence("Listing images")):
             return frozenset(row["Id"] for row in self._api.images(all=True))
 
     def registry_digests(self, digest: str) -> frozenset[str]:
@@ -213,7 +215,7 @@ class DockerDriver:
     def start(self, container: str) -> None:
         """Raises EngineError; where the image is to blame, it is none of the platform's."""
         try:
-            with _translated("Starting the container"):
+            with _translated(Sentence("Starting the container")):
                 self._api.start(container)
         except EngineAwayError:
             raise
@@ -239,7 +241,7 @@ class DockerDriver:
     def was_killed(self, container: str) -> bool:
         """Whether that was asked of Docker, which remembers it until it is restarted."""
         until = datetime.fromisoformat(self.info()["SystemTime"]).timestamp()  # by Docker's clock
-        with _translated("Asking how the container ended"):
+        with _translated(Sentence("Asking how the container ended")):
             kills = self._api.events(
                 since=0, until=f"{until:.9f}", decode=True,
                 filters={"container": container, "event": "kill", "type": "container"})
@@ -247,14 +249,14 @@ class DockerDriver:
 
     def lives(self) -> int:
         """Grows whenever this Docker has ended and another one answers; see Lifeline."""
-        with _translated("Asking Docker"):
+        with _translated(Sentence("Asking Docker")):
             return self._lifeline.lives()
 
     def own_network(self) -> str:
         """The bridge's id; empty where Docker has been told to make none."""
         lives = self.lives()
         if self._network[0] != lives:
-            with _translated("Asking Docker"):
+            with _translated(Sentence("Asking Docker")):
                 found = self._api.networks(names=["bridge"])
             self._network = lives, next(
                 (each["Id"] for each in found if each["Name"] == "bridge"), "")
@@ -263,7 +265,7 @@ class DockerDriver:
     def pid(self, container: str) -> int | None:
         """The first process of a running container as this machine numbers it; else None."""
         try:
-            with _translated("Looking at the container"):
+            with _translated(Sentence("Looking at the container")):
                 return self._api.inspect_container(container)["State"]["Pid"] or None
         except EngineError as error:
             if isinstance(error.__cause__, docker_errors.NotFound):
@@ -273,13 +275,13 @@ class DockerDriver:
     def has_processes(self, container: str) -> bool:
         """Whether a container has any that Docker finds; True also where Docker cannot look."""
         try:
-            with _translated("Looking at the container"):
+            with _translated(Sentence("Looking at the container")):
                 return bool(self._api.top(container)["Processes"])
         except EngineError as error:
             return "is not running" not in error.message
 
     def kill(self, container: str) -> None:
-        with _translated("Killing the container"):
+        with _translated(Sentence("Killing the container")):
             self._api.kill(container)
 
     def is_own(self, container: Container) -> bool:
@@ -288,7 +290,7 @@ class DockerDriver:
 
     def own(self) -> list[tuple[str, str, dict[str, str]]]:
         """Id, name and labels of every container that this runner made."""
-        with _translated("Listing containers"):
+        with _translated(Sentence("Listing containers")):
             rows = self._api.containers(all=True, filters={"label": f"{LABEL}={self.runner_id}"})
         return [(row["Id"], row["Names"][0].lstrip("/"), row["Labels"]) for row in rows]
 
@@ -303,7 +305,7 @@ class DockerDriver:
     def stop(self, container: str, grace_s: float) -> None:
         """SIGTERM, then SIGKILL after `grace_s`; an ended or missing container is no error."""
         try:
-            with _translated("Stopping the container"):
+            with _translated(Sentence("Stopping the container")):
                 self._streams.stop(container, timeout=int(grace_s))
         except EngineError as error:
             if not isinstance(error.__cause__, docker_errors.NotFound):
@@ -312,7 +314,7 @@ class DockerDriver:
     def remove(self, container: str) -> None:
         """Remove the container and its anonymous volumes; a missing one is no error."""
         try:
-            with _translated("Removing the container"):
+            with _translated(Sentence("Removing the container")):
                 self._api.remove_container(container, force=True, v=True)
         except EngineError as error:
             if not isinstance(error.__cause__, docker_errors.NotFound):
@@ -322,14 +324,14 @@ class DockerDriver:
 
     def run(self, container: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Run a short program in a container; returns when it has ended, however it did."""
-        with _translated("Running a command in the container"):
+        with _translated(Sentence("Running a command in the container")):
             self._api.exec_start(self._api.exec_create(
                 container, list(command), environment=dict(environment))["Id"])
 
     def open_terminal(self, container: str, command: Sequence[str],
                       environment: Mapping[str, str]) -> tuple[str, requests.Response]:
         """Run a program on a terminal: its id, and the connection that reads and types."""
-        with _translated("Opening a terminal in the container"):
+        with _translated(Sentence("Opening a terminal in the container")):
             id_ = self._api.exec_create(
                 container, list(command), stdin=True, tty=True, environment=dict(environment),
                 detach_keys=DETACH_KEYS)["Id"]
@@ -341,12 +343,12 @@ class DockerDriver:
         return id_, response
 
     def resize_terminal(self, id_: str, columns: int, rows: int) -> None:
-        with _translated("Resizing a terminal"):
+        with _translated(Sentence("Resizing a terminal")):
             self._api.exec_resize(id_, height=rows, width=columns)
 
     def terminal_state(self, id_: str) -> tuple[bool, int | None]:
         """Whether the program of a terminal was ever started, and its exit code; None: it runs."""
-        with _translated("Looking at a terminal"):
+        with _translated(Sentence("Looking at a terminal")):
             found = self._api.exec_inspect(id_)
         return bool(found["Pid"]), found["ExitCode"]
 
@@ -354,13 +356,13 @@ class DockerDriver:
 
     def attach(self, container: str) -> Iterator[Piece]:
         """Connect to the output of a container that has not started; yields until it ends."""
-        with _translated("Attaching to the container"):
+        with _translated(Sentence("Attaching to the container")):
             connection = self._streams.attach_socket(
                 container, params={"stdout": 1, "stderr": 1, "stream": 1})
         return self._attached(connection)
 
     def _attached(self, connection: Any) -> Iterator[Piece]:
-        with _translated("Reading the container's output"), connection:
+        with _translated(Sentence("Reading the container's output")), connection:
             yield from unframed(iter(lambda: connection.read(READ_BYTES), b""))
 
     def log(self, container: str, skip: Mapping[str, int]) -> Iterator[Piece]:
@@ -369,7 +371,7 @@ class DockerDriver:
         Nothing where the container is gone.
         """
         left = dict(skip)
-        with _translated("Reading the container's log"):
+        with _translated(Sentence("Reading the container's log")):
             api = self._streams
             url = f"{api.base_url}/v{api.api_version}/containers/{container}/logs"
             with api.get(url, stream=True, params={

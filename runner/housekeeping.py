@@ -95,7 +95,7 @@ class Housekeeper:
                 log.exception("tidying up failed; it is tried again")
 
     def _disks(self) -> Iterator[tuple[str, Path]]:
-        yield "the runner", self._settings.home
+        yield Sentence("the runner"), self._settings.home
         with suppress(EngineError):  # that Docker is away is told elsewhere
             if self._docker_root:
                 yield "Docker", self._docker_root

@@ -141,7 +141,7 @@ class JobStore:
         """The job; raises NotFoundError."""
         rows = self._rows("select * from jobs where id = ?", job_id)
         if not rows:
-            raise NotFoundError(f"There is no job {job_id!r}.")
+            raise NotFoundError(Sentence("There is no job {job_id!r}.", job_id=job_id))
         return _job(rows[0])
 
     def find(self, wanted: JobQuery, *, offset: int = 0, limit: int = -1) -> list[Job]:

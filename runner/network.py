@@ -24,10 +24,11 @@ RETRIES = Retry(total=3, backoff_factor=0.3, status_forcelist=(429, 500, 502, 50
 _LASTING_ERRORS = (requests.exceptions.SSLError, requests.exceptions.TooManyRedirects,
                    requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL)
 _STATUS_HINTS = {
-    401: "It asks for a login, which jobs cannot give: is it private? Use one that all may read",
-    403: "It may not be read by everyone. Use one that all may read",
-    404: "There is nothing at this address. Check it in a browser",
-    410: "It was taken away for good. Look for another copy",
+    401: Sentence("It asks for a login, which jobs cannot give: is it private? Use one that all "
+                  "may read"),
+    403: Sentence("It may not be read by everyone. Use one that all may read"),
+    404: Sentence("There is nothing at this address. Check it in a browser"),
+    410: Sentence("It was taken away for good. Look for another copy"),
 }
 _NAT64 = IPv6Network("64:ff9b::/96")
 # Where clouds hand out the machine's own credentials, beside 169.254.169.254.
@@ -111,19 +112,18 @@ class Network:
         except requests.RequestException as error:
             raise StagingError(Sentence(
                 "{uri} is out of reach ({error}). Check the address and the network of this "
-                "machine.", uri=mask(uri), error=_innermost(error)),
-                               is_platform=True) from error
+                "machine.", uri=mask(uri), error=_innermost(error)), is_platform=True) from error
 
 
 def refusal(uri: str, status: int) -> StagingError:
     """What an HTTP status of 400 or more means for the job that needs the URI."""
     is_platform = status >= 500 or status == 429
     hint = _STATUS_HINTS.get(
-        status, "Try again later" if is_platform else "Check the address in a browser")
+        status, Sentence("Try again later") if is_platform
+        else Sentence("Check the address in a browser"))
     return StagingError(Sentence(
         "{uri} answers with HTTP status {status}. {hint}.", uri=mask(uri), status=status,
-        hint=hint),
-                        is_platform=is_platform)
+        hint=hint), is_platform=is_platform)
 
 
 def _innermost(error: Exception) -> str:

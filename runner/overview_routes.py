@@ -9,6 +9,7 @@ from flask import Flask, Response, jsonify, request
 from runner.errors import EngineError, InvalidSpecError, RunnerError
 from runner.job_query import JobQuery
 from runner.job_store import Job
+from runner.sentence import Sentence
 from runner.spec import RUNNING, WAITING
 from runner.worker import Worker
 
@@ -28,7 +29,7 @@ def add(app: Flask, worker: Worker) -> None:
     def change_limits() -> Response:
         text = (request.get_json() or {}).get("text")
         if not isinstance(text, str):
-            raise InvalidSpecError("Send the limits as a text of JSON.")
+            raise InvalidSpecError(Sentence("Send the limits as a text of JSON."))
         try:
             worker.queue.rules.write(text)
         except RunnerError as error:

@@ -13,6 +13,7 @@ from runner.engine import Console, Engine, Gang, Slot
 from runner.errors import BusyError, EngineError, NotFoundError
 from runner.job_store import JobStore
 from runner.scheduler import placement_from_json
+from runner.sentence import Sentence
 from runner.spec import RUNNING
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Terminals:
         with self._lock:
             found = self._open.get(id_)
             if found is None:
-                raise NotFoundError("This terminal is closed.")
+                raise NotFoundError(Sentence("This terminal is closed."))
             found.used_s = self._clock()
         return found.console
 
@@ -102,11 +103,13 @@ class Terminals:
         job = self._store.get(job_id)
         rows = {(row["role"], row["idx"]): row for row in self._store.tasks(job.id, attempt)}
         if slot not in rows:
-            raise NotFoundError(f"Attempt {attempt} of job {job_id} has no task {slot[0]}-"
-                                f"{slot[1]}.")
+            raise NotFoundError(Sentence(
+                "Attempt {attempt} of job {job_id} has no task {role}-{index}.", attempt=attempt,
+                job_id=job_id, role=slot[0], index=slot[1]))
         if rows[slot]["state"] != RUNNING:
-            raise NotFoundError(f"Task {slot[0]}-{slot[1]} does not run, and a terminal needs a "
-                                "running one. Its log and its files stay.")
+            raise NotFoundError(Sentence(
+                "Task {role}-{index} does not run, and a terminal needs a running one. Its log and "
+                "its files stay.", role=slot[0], index=slot[1]))
         placement = placement_from_json(self._store.attempt(job.id, attempt)["placement"])
         return Gang(key=(job.id, attempt), spec=job.spec, placement=placement)
 
@@ -114,11 +117,13 @@ class Terminals:
         with self._lock:
             users = Counter(each.user for each in self._open.values())
         if users[user] >= MAX_OF_USER:
-            raise BusyError(f"{user} has {MAX_OF_USER} terminals open, as many as one may have. "
-                            "Close one, then try again.")
+            raise BusyError(Sentence(
+                "{user} has {most} terminals open, as many as one may have. Close one, then "
+                "try again.", user=user, most=MAX_OF_USER))
         if users.total() >= MAX_OPEN:
-            raise BusyError(f"{MAX_OPEN} terminals are open, as many as there may be. Try again "
-                            "when somebody has closed one.")
+            raise BusyError(Sentence(
+                "{most} terminals are open, as many as there may be. Try again when somebody "
+                "has closed one.", most=MAX_OPEN))
 
 
 def _hang_up(console: Console) -> None:
