@@ -2,15 +2,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-INPUTS, MACHINE, RESULT = "inputs", "machine", "result"
+from registry.wording import N_
+from runner.sentence import Sentence
+
+PARAMETERS, INPUTS, RESOURCES = "parameters", "inputs", "resources"
+MACHINE, RESULT, FILES = "machine", "result", "files"
+GROUPS = (PARAMETERS, INPUTS, RESOURCES, RESULT, FILES, MACHINE)
 _MISSING = "–"
+_KINDS = {"data": N_("data {target} of {role}"), "script": N_("script {target} of {role}"),
+          "storage": N_("storage {target} of {role}")}
+_MACHINE = {"cpus": N_("CPU cores"), "memory_mb": N_("memory in MiB"), "docker": N_("Docker"),
+            "kernel": N_("kernel"), "cgroups": N_("cgroups"), "gpu_driver": N_("GPU driver")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One fact of a receipt: `group` says of what, `value` is for people; times are left out."""
+    """One fact of a receipt: `group` is one of GROUPS, `value` is for people; no times."""
 
     group: str
     what: str
@@ -27,37 +36,65 @@ class Difference:
     second: str
 
 
-def facts(receipt: Mapping[str, Any]) -> list[Fact]:
-    """All that a run followed from, where it ran, and how it ended."""
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One fact of two receipts side by side; `–` where one of them does not say."""
+
+    group: str
+    what: str
+    first: str
+    second: str
+
+    @property
+    def differs(self) -> bool:
+        return self.first != self.second
+
+
+def facts(receipt: Mapping[str, Any], files: Iterable[Mapping[str, Any]] = ()) -> list[Fact]:
+    """All that a run followed from, where it ran, how it ended, and the `files` that it left."""
     spec = receipt["spec"]
-    found = [*_inputs(spec), *_machine(receipt), *_results(receipt)]
+    found = [*_parameters(spec), *_inputs(spec), *_resources(spec), *_results(receipt),
+             *_files(files), *_machine(receipt)]
     return [Fact(group=group, what=what, value=_text(value)) for group, what, value in found]
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
-    """What differs, in the order of `facts`; empty where both ran the same with the same end."""
-    here, there = ({(fact.group, fact.what): fact.value for fact in facts(each)}
-                   for each in (first, second))
-    order = {group: at for at, group in enumerate((INPUTS, MACHINE, RESULT))}
-    keys = sorted(here | there, key=lambda key: order[key[0]])
-    return [Difference(group=group, what=what, first=here.get((group, what), _MISSING),
-                       second=there.get((group, what), _MISSING))
-            for group, what in keys
-            if here.get((group, what)) != there.get((group, what))]
+    """What differs, in the order of GROUPS; empty where both ran the same with the same end."""
+    return [Difference(group=row.group, what=row.what, first=row.first, second=row.second)
+            for row in side_by_side(facts(first), facts(second)) if row.differs]
+
+
+def side_by_side(first: Iterable[Fact], second: Iterable[Fact]) -> list[Row]:
+    """Every fact of either, group by group, in each group those first that differ."""
+    here, there = ({(fact.group, fact.what): fact for fact in each} for each in (first, second))
+    rows = []
+    for key in here | there:
+        values = [each[key].value if key in each else _MISSING for each in (here, there)]
+        rows.append(Row(group=key[0], what=key[1], first=values[0], second=values[1]))
+    return sorted(rows, key=lambda row: (GROUPS.index(row.group), not row.differs))
+
+
+def _parameters(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    for name, value in spec["parameters"].items():
+        yield PARAMETERS, Sentence("parameter {name}", name=name), value
 
 
 def _inputs(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    for name, value in spec["parameters"].items():
-        yield INPUTS, f"parameter {name}", value
     for role in spec["task_roles"]:
-        yield INPUTS, f"image of {role['name']}", role["image"]["digest"] or role["image"]["uri"]
-        yield INPUTS, f"instances of {role['name']}", role["instances"]
-        yield INPUTS, f"resources of {role['name']}", ", ".join(
-            f"{name} {value}" for name, value in role["resources"].items())
-        yield INPUTS, f"commands of {role['name']}", "\n".join(role["commands"])
-        for kind in ("data", "script", "storage"):
+        name = role["name"]
+        yield (INPUTS, Sentence("image of {role}", role=name),
+               role["image"]["digest"] or role["image"]["uri"])
+        for kind, what in _KINDS.items():
             for item in role[kind]:
-                yield INPUTS, f"{kind} {item['target']} of {role['name']}", _pin(item)
+                yield INPUTS, Sentence(what, target=item["target"], role=name), _pin(item)
+        yield INPUTS, Sentence("commands of {role}", role=name), "\n".join(role["commands"])
+
+
+def _resources(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    for role in spec["task_roles"]:
+        yield RESOURCES, Sentence("instances of {role}", role=role["name"]), role["instances"]
+        yield RESOURCES, Sentence("resources of {role}", role=role["name"]), ", ".join(
+            f"{name} {value}" for name, value in role["resources"].items())
 
 
 def _pin(item: Mapping[str, Any]) -> str:
@@ -70,26 +107,35 @@ def _pin(item: Mapping[str, Any]) -> str:
 
 
 def _machine(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    names = {"cpus": "CPU cores", "memory_mb": "memory in MiB", "docker": "Docker",
-             "kernel": "kernel", "cgroups": "cgroups", "gpu_driver": "GPU driver"}
-    for key, what in names.items():
-        yield MACHINE, what, receipt["machine"].get(key)
+    for key, what in _MACHINE.items():
+        yield MACHINE, Sentence(what), receipt["machine"].get(key)
     for task in receipt["tasks"]:
         models = sorted(gpu["model"] for gpu in task["gpus"])
-        yield MACHINE, f"GPUs of {task['role']}-{task['index']}", ", ".join(models) or None
+        yield (MACHINE, Sentence("GPUs of {task}", task=f"{task['role']}-{task['index']}"),
+               ", ".join(models) or None)
 
 
 def _results(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    yield RESULT, "state", receipt["state"]
-    yield RESULT, "reason", receipt["reason"]
-    yield RESULT, "wall time", _seconds(receipt["wall_s"])
+    yield RESULT, Sentence("state"), receipt["state"]
+    yield RESULT, Sentence("reason"), receipt["reason"]
+    yield RESULT, Sentence("wall time"), _seconds(receipt["wall_s"])
     for task in receipt["tasks"]:
         name = f"{task['role']}-{task['index']}"
-        yield RESULT, f"exit of {name}", task["exit_text"] or task["exit_code"]
-        yield RESULT, f"CPU time of {name}", _seconds(task["cpu_s"])
-        yield RESULT, f"peak memory of {name}", _mib(task["peak_memory"])
+        yield RESULT, Sentence("exit of {task}", task=name), task["exit_text"] or task["exit_code"]
+        yield RESULT, Sentence("CPU time of {task}", task=name), _seconds(task["cpu_s"])
+        yield RESULT, Sentence("peak memory of {task}", task=name), _mib(task["peak_memory"])
         for gpu in task["gpus"]:
-            yield RESULT, f"peak memory of GPU {gpu['index']} of {name}", _mib(gpu["peak_memory"])
+            yield (RESULT, Sentence("peak memory of GPU {number} of {task}", number=gpu["index"],
+                                    task=name), _mib(gpu["peak_memory"]))
+
+
+def _files(files: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    """Each file by its bytes; by its size where these were not summed up."""
+    for each in files:
+        name = f"{each['role']}-{each['index']}/{each['path']}"
+        value = f"sha256 {each['sha256']}" if each["sha256"] else Sentence(
+            "{size} bytes", size=each["size"])
+        yield FILES, name, value
 
 
 def _seconds(value: float | None) -> str | None:
@@ -101,4 +147,6 @@ def _mib(value: int | None) -> str | None:
 
 
 def _text(value: Any) -> str:
-    return _MISSING if value is None else str(value)
+    if value is None:
+        return _MISSING
+    return value if isinstance(value, str) else str(value)

@@ -4,12 +4,15 @@ from __future__ import annotations
 import secrets
 from typing import Any, Mapping
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry import receipts
-from registry.errors import NotFoundError
+from registry.accounts import User
+from registry.entry import Entry
+from registry.errors import GoneError, NotFoundError
 from registry.views import auth, submissions
+from registry.views.comparison import compared, group_titles
 from registry.views.downloads import is_image
 from registry.views.job_access import (
     Task,
@@ -20,12 +23,15 @@ from registry.views.job_access import (
     shown_jobs,
     task_of,
 )
+from registry.views.job_list import listing_of, page_of
 from registry.views.language import gettext as _
+from registry.views.language import ngettext
 from registry.views.services import services
 from registry.views.text import plain_log
-from runner.spec import FINAL_STATES, JOB_STATES, STAGES
+from runner.spec import FINAL_STATES, STAGES
 
-PAGE_SIZE = 25
+FIRST_JOB = "bundled:job/digits_classifier"
+MOST_CHOSEN = 200
 LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
 MAX_SEARCH_LENGTH = 200
 MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
@@ -36,15 +42,39 @@ blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
+    """The list; asked for by its own script, only what changes of it."""
     user = auth.required_user()
-    state = request.args.get("state", "")
-    is_all = user.is_admin and request.args.get("all") == "1"
-    page = services().runner.jobs(
-        user=None if is_all else user.name, state=state if state in JOB_STATES else None,
-        limit=PAGE_SIZE, before=request.args.get("before"))
-    return render_template("jobs/index.html", jobs=shown_jobs(user, page["jobs"]),
-                           following=page["next"], state=state, states=JOB_STATES, is_all=is_all,
-                           is_later=bool(request.args.get("before")))
+    page = page_of(user, listing_of(user, request.args), new=_number(request.args.get("new", "")))
+    if "HX-Request" in request.headers:
+        response = make_response(render_template("jobs/_list.html", **page))
+    else:
+        response = make_response(render_template(
+            "jobs/index.html", **page, first=None if page["jobs"] else _first_job(user),
+            key=secrets.token_urlsafe(16)))
+    response.vary.add("HX-Request")
+    return response
+
+
+@blueprint.post("/chosen")
+def chosen() -> ResponseReturnValue:
+    """Stop or compare the jobs that were chosen in the list; before a stop they are named."""
+    user, back = auth.required_user(), auth.safe_target(request.form.get("back"))
+    action, ids = request.form.get("action", ""), request.form.getlist("job")[:MOST_CHOSEN]
+    if action == "compare" and len(ids) == 2:
+        return redirect(url_for("jobs.compare", first=ids[0], second=ids[1]), 303)
+    found = [job_to_stop(user, id_) for id_ in ids] if action != "compare" else []
+    live = [job for job in found if job["state"] not in FINAL_STATES]
+    if not live:
+        flash(_("Choose two jobs to compare.") if action == "compare"
+              else _("Choose jobs that wait or run: what has ended cannot be stopped."))
+        return redirect(back, 303)
+    if action != "stop-now":
+        return render_template("jobs/stop.html", jobs=shown_jobs(user, live), back=back)
+    for job in live:
+        services().runner.stop(job["id"])
+    flash(ngettext("%(num)d job was asked to stop.", "%(num)d jobs were asked to stop.", len(live),
+                   num=len(live)))
+    return redirect(back, 303)
 
 
 @blueprint.get("/<job_id>")
@@ -71,7 +101,8 @@ def stop(job_id: str) -> ResponseReturnValue:
     name, = (each["name"] for each in shown_jobs(user, [job]))
     if job["state"] not in FINAL_STATES:
         flash(_("Job %(name)s was asked to stop. Its logs and artifacts stay.", name=name))
-    return redirect(url_for("jobs.show", job_id=job["id"]), 303)
+    back = request.form.get("back")
+    return redirect(auth.safe_target(back) if back else url_for("jobs.show", job_id=job["id"]), 303)
 
 
 @blueprint.post("/<job_id>/release")
@@ -96,19 +127,30 @@ def search(job_id: str) -> ResponseReturnValue:
 
 @blueprint.get("/<job_id>/receipt")
 def receipt(job_id: str) -> ResponseReturnValue:
-    """What one attempt truly ran with; with `?with=ID`, in what another job's differs."""
+    """What one attempt truly ran with; `?with=ID` leads to the comparison of both jobs."""
     user = auth.required_user()
     job, other_id = job_of(user, job_id), request.args.get("with", "").strip()
     shown = receipt_of(job, _number(request.args.get("attempt", "")))
-    other, wrong = None, ""
+    wrong = ""
     try:
-        other = receipt_of(job_of(user, other_id), 0) if other_id else None
+        if other_id:
+            other = job_of(user, other_id)
+            return redirect(url_for("jobs.compare", first=job["id"], second=other["id"]))
     except NotFoundError as error:
         wrong = error.message
     return render_template(
-        "jobs/receipt.html", job=job, receipt=shown, facts=receipts.facts(shown), other=other,
-        other_id=other_id, wrong=wrong, key=secrets.token_urlsafe(16),
-        differences=receipts.differences(shown, other) if other else None), 404 if wrong else 200
+        "jobs/receipt.html", job=job, receipt=shown, facts=receipts.facts(shown),
+        groups=group_titles(), other_id=other_id, wrong=wrong,
+        key=secrets.token_urlsafe(16)), 404 if wrong else 200
+
+
+@blueprint.get("/compare/<first>...<second>")
+def compare(first: str, second: str) -> ResponseReturnValue:
+    """Two jobs side by side; `?all=1` shows what is the same in both, too."""
+    user = auth.required_user()
+    jobs = [job_of(user, id_) for id_ in (first, second)]
+    return render_template("jobs/compare.html", jobs=jobs, groups=group_titles(),
+                           is_all=request.args.get("all") == "1", **compared(*jobs))
 
 
 @blueprint.post("/<job_id>/again")
@@ -121,6 +163,14 @@ def again(job_id: str) -> ResponseReturnValue:
     flash(_("Job %(name)s runs once more, with exactly what job %(id)s ran.", name=made["name"],
             id=job["id"]))
     return redirect(url_for("jobs.show", job_id=made["id"]), 303)
+
+
+def _first_job(user: User) -> Entry | None:
+    """The job of those that come along which one should run first."""
+    try:
+        return services().catalog.get(FIRST_JOB, user_id=user.id)
+    except (NotFoundError, GoneError):
+        return None
 
 
 def _facts(job: Mapping[str, Any]) -> dict[str, Any]:

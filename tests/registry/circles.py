@@ -542,9 +542,10 @@ NOT_TRIED = {
         "read_merged_log", "read_merged_text",
         "show_receipt", "compare_receipts", "list_artifacts", "get_artifact", "run_again",
         "show_queue", "pause_queue", "resume_queue")},
+    **dict.fromkeys(("api_terminals.give_ticket", "terminals.show", "terminals.connect"), JOBS),
     **{f"api_files.{name}": JOBS for name in ("get_archive", "preview_file")},
     **{f"job_files.{name}": JOBS for name in ("log", "files", "file")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt",
-                                         "release")},
+                                         "release", "chosen", "compare")},
 }
 OPENPAI = ("openpai_jobs", "openpai_users")  # its jobs and users, with the same rules as ours

@@ -36,14 +36,14 @@ def test_a_receipt_does_not_differ_from_itself():
     assert differences(RECEIPT, copy.deepcopy(RECEIPT)) == []
 
 
-def test_inputs_come_before_the_machine_and_results():
+def test_what_was_wanted_comes_before_the_result_and_the_machine():
     other = copy.deepcopy(RECEIPT)
     other["wall_s"], other["machine"]["kernel"] = 70.0, "6.9"
     other["spec"]["parameters"]["rate"] = 0.1
     assert differences(RECEIPT, other) == [
-        Difference(group="inputs", what="parameter rate", first="–", second="0.1"),
-        Difference(group="machine", what="kernel", first="6.1", second="6.9"),
-        Difference(group="result", what="wall time", first="61.5 s", second="70.0 s")]
+        Difference(group="parameters", what="parameter rate", first="–", second="0.1"),
+        Difference(group="result", what="wall time", first="61.5 s", second="70.0 s"),
+        Difference(group="machine", what="kernel", first="6.1", second="6.9")]
 
 
 @pytest.fixture
@@ -71,8 +71,13 @@ def test_two_jobs_are_compared_and_a_wrong_number_says_so(web, ended):
     ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
     web.runner.start("000000000002")
     web.runner.end("000000000002", "FAILED", "Task main-0 failed.", 3)
-    page = text_of(ended.get(f"/jobs/{JOB}/receipt?with=000000000002"))
-    assert "exit of main-0 exit code 0 exit code 3" in page
+    web.runner.leave(JOB, "model.bin", b"1")
+    answer = ended.get(f"/jobs/{JOB}/receipt?with=000000000002")
+    assert answer.location == f"/jobs/compare/{JOB}...000000000002"
+    page = text_of(ended.get(answer.location))
+    assert "exit of main-0 exit code 0 exit code 3" in page and "They differ in 4 things." in page
+    assert "main-0/model.bin 1 bytes –" in page and "parameter epochs" not in page
+    assert "parameter epochs 3 3" in text_of(ended.get(f"{answer.location}?all=1"))
     answer = ended.get(f"/jobs/{JOB}/receipt?with=nothing")
     assert answer.status_code == 404 and "There is no job nothing." in text_of(answer)
     found = ended.get(f"/api/v3/jobs/{JOB}/receipt/differences?other=000000000002").json
@@ -80,8 +85,22 @@ def test_two_jobs_are_compared_and_a_wrong_number_says_so(web, ended):
             "second": "FAILED"} in found["differences"]
 
 
+def test_a_job_that_has_not_ended_is_compared_as_far_as_it_is_known(web, ended):
+    ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
+    page = text_of(ended.get(f"/jobs/compare/{JOB}...000000000002"))
+    assert "state SUCCEEDED WAITING" in page and "It has not ended" in page
+
+
+def test_two_that_are_chosen_in_the_list_are_compared(ended):
+    chosen = ended.post("/jobs/chosen", action="compare", job=[JOB, "000000000002"])
+    assert chosen.location == f"/jobs/compare/{JOB}...000000000002"
+    assert ended.post("/jobs/chosen", action="compare", job=[JOB], back="/jobs").location == "/jobs"
+    assert "Choose two jobs to compare." in text_of(ended.get("/jobs"))
+
+
 def test_a_receipt_is_its_users_alone(web, ended):
     other = web.browser("bob")
+    assert other.get(f"/jobs/compare/{JOB}...{JOB}").status_code == 404
     assert other.get(f"/jobs/{JOB}/receipt").status_code == 404
     assert other.get(f"/api/v3/jobs/{JOB}/receipt").status_code == 404
     assert other.post(f"/jobs/{JOB}/again", attempt="1", key="x").status_code == 404

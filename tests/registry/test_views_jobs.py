@@ -1,8 +1,10 @@
 """The pages of jobs: list, one job, what it left, and whose it is."""
 import re
+from html import unescape
 
 import pytest
 
+from registry.config import PACKAGE
 from tests.registry.test_views_marketplace import text_of
 from tests.registry.test_views_submit import PLAIN
 
@@ -139,9 +141,65 @@ def test_the_list_is_filtered_by_state_and_paged(web, ann):
     web.runner.end(JOB, "STOPPED", "It was stopped.")
     assert ann.get("/jobs?state=STOPPED").text.count('data-label="State"') == 1
     first = ann.get("/jobs")
-    assert first.text.count('data-label="State"') == 25
+    assert first.text.count('data-label="State"') == 25 and "Page 1 of 2" in text_of(first)
     following = re.search('rel="next" href="([^"]+)"', first.text)[1]
     assert ann.get(following).text.count('data-label="State"') == 2
+    assert ann.get("/jobs?page=99").status_code == 200
+
+
+def test_the_address_of_the_list_holds_what_is_asked_for(web, ann):
+    ann.json("POST", "/api/v3/jobs", {"reference": "job/hello", "name": "other"},
+             **{"X-CSRFToken": ann.token()})
+    answer = ann.get("/jobs?q=oth&template=examples:job/hello&sort=oldest")
+    page = text_of(answer)
+    assert "other" in page and JOB not in page and "job/hello@1.1.0" in page
+    assert 'href="/jobs?template=examples:job/hello&amp;sort=oldest"' in answer.text
+    assert "No job is like that" in text_of(ann.get("/jobs?q=nothing"))
+    assert "Jobs of bob" not in text_of(ann.get("/jobs?owner=bob"))
+
+
+def test_the_title_counts_what_runs_and_the_script_gets_the_list_alone(web, ann):
+    web.runner.start(JOB)
+    assert "<title>(1 running) Jobs – PAIShare</title>" in ann.get("/jobs").text
+    part = ann.get("/jobs", headers={"HX-Request": "true"})
+    assert "<html" not in part.text and 'data-title="(1 running) Jobs' in part.text
+    assert "HX-Request" in part.headers["Vary"]
+
+
+def test_several_jobs_are_stopped_after_they_were_named(web, ann):
+    ann.post("/submit", yaml=PLAIN, name="second", action="submit")
+    web.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
+    ids = [JOB, "000000000002"]
+    asked = ann.post("/jobs/chosen", action="stop", job=ids, back="/jobs?q=s")
+    assert "Stop this job? " in text_of(asked) and "second" in asked.text
+    assert JOB not in asked.text and not web.runner.jobs[ids[1]]["stop_requested"]
+    done = ann.post("/jobs/chosen", action="stop-now", job=ids[1:], back="/jobs?q=s")
+    assert done.location == "/jobs?q=s" and web.runner.jobs[ids[1]]["stop_requested"]
+    assert "1 job was asked to stop." in text_of(ann.get("/jobs"))
+
+
+@pytest.mark.parametrize("action", ["stop", "stop-now"])
+def test_nobody_stops_jobs_of_others_by_choosing_them(web, ann, action):
+    answer = web.browser("bob").post("/jobs/chosen", action=action, job=JOB)
+    assert answer.status_code == 404 and not web.runner.jobs[JOB]["stop_requested"]
+
+
+def test_a_job_that_is_stopped_from_the_list_leads_back_to_it(web, ann):
+    answer = ann.post(f"/jobs/{JOB}/stop", back="/jobs?state=WAITING")
+    assert answer.location == "/jobs?state=WAITING" and web.runner.jobs[JOB]["stop_requested"]
+
+
+def test_who_has_no_jobs_runs_one_that_comes_along_with_one_press(web, tmp_path):
+    marketplace = PACKAGE.parent / "marketplace"
+    web.services.sources.add_folder(str(marketplace), name="bundled", owner_id=None)
+    web.sync()
+    ann = web.browser("ann")
+    page = ann.get("/jobs")
+    assert "Run digits_classifier" in text_of(page)
+    fields = dict(re.findall('type="hidden" name="(reference|key)" value="([^"]+)"', page.text))
+    yaml = unescape(re.search(r"(?s)<textarea[^>]*>\n(.*?)</textarea>", page.text)[1])
+    assert ann.post("/submit", yaml=yaml, action="submit", **fields).location == f"/jobs/{JOB}"
+    assert web.runner.jobs[JOB]["template"].startswith("bundled:job/digits_classifier@")
 
 
 @pytest.mark.parametrize("user, status", [("bob", 404), ("admin", 200)])

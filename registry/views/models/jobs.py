@@ -254,7 +254,7 @@ class Receipt(Answer):
 
 
 class ReceiptDifference(Answer):
-    group: Literal["inputs", "machine", "result"]
+    group: Literal["parameters", "inputs", "resources", "result", "files", "machine"]
     what: str
     first: str
     second: str
