@@ -34,6 +34,7 @@ from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 from registry.sources import Sources
+from registry.tickets import Tickets
 from registry.trial import Trials
 from registry.views import (
     admin,
@@ -64,15 +65,18 @@ from registry.views import (
     source_access,
     sources,
     submit,
+    terminals,
     text,
     versions,
 )
 from registry.views.services import EXTENSION, Services
+from registry.views.sockets import Sockets
 from registry.visibility import Audiences
 
 # A component of 256 KB as a form field, every character of it written as %XX.
 MAX_FORM_BYTES = 1_000_000
 MAX_BODY_BYTES = 2_000_000
+MAX_SOCKETS = 240  # pages that live and terminals; each holds a thread of the server
 
 
 def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
@@ -95,7 +99,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
-                 sources, settings, machine, admin, admin_sources, api_docs, monitoring):
+                 terminals, sources, settings, machine, admin, admin_sources, api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
@@ -131,6 +135,7 @@ def services_of(found: Settings) -> Services:
         publications=publications,
         drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
+        sockets=Sockets(MAX_SOCKETS), tickets=Tickets(),
         access=Access(engine), web=PublicWeb(found.import_origins),
         is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK),
         public_url=found.public_url)

@@ -87,6 +87,13 @@ class GoneError(RegistryError):
     status = 410
 
 
+class BusyError(RegistryError):
+    """As much of it as there may be is in use; later there is room again."""
+
+    code = "Busy"
+    status = 503
+
+
 class RunnerUnavailableError(RegistryError):
     code = "RunnerUnavailable"
     status = 503

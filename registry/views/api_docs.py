@@ -20,6 +20,7 @@ from registry.views import (
     api_publish,
     api_relations,
     api_sources,
+    api_terminals,
     api_webhooks,
 )
 from registry.views.addresses import origin
@@ -32,7 +33,7 @@ SECTIONS = {"components": N_("Components"), "publish": N_("Publishing"),
             "publications": N_("Publishing to GitHub"),
             "relations": N_("What changed, what is used by whom"),
             "marks": N_("What owners say about versions"),
-            "jobs": N_("Jobs"), "files": N_("Files that jobs left"),
+            "jobs": N_("Jobs"), "terminals": N_("Terminals"), "files": N_("Files that jobs left"),
             "sources": N_("Sources and the server"),
             "webhooks": N_("What GitHub tells of by itself"),
             "dumps": N_("Dumps of the whole catalog"), "account": N_("Account"),
@@ -43,7 +44,8 @@ _STAND_INS: Mapping[str, Any] = {"string": "…", "integer": 1, "number": 1.0, "
 
 api = Api("api_docs", API_PREFIX)
 blueprint = Blueprint("api_page", __name__, url_prefix="/api")
-APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_sources.api,
+APIS = (api_components.api, api_relations.api, api_marks.api, api_jobs.api, api_terminals.api,
+        api_sources.api,
         api_dumps.api, api_files.api,
         api_webhooks.api, api_publish.api, api_publications.api, api_account.api, api)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
 from registry.accounts import User
-from registry.errors import NotFoundError
+from registry.errors import ForbiddenError, NotFoundError
 from registry.runs import PRIVATE
+from registry.views.language import gettext as _
 from registry.views.services import services
 
 HIDDEN_NAME = "(private)"
@@ -51,6 +52,15 @@ def job_to_stop(user: User, id_: str) -> dict[str, Any]:
         raise missing from None
     if job["user"] != user.name and not user.is_admin:
         raise missing
+    return job
+
+
+def own_job(user: User, id_: str) -> dict[str, Any]:
+    """The job, where the user submitted it; raises NotFoundError, ForbiddenError for an admin."""
+    job = job_of(user, id_)
+    if job["user"] != user.name:
+        raise ForbiddenError(_("Only %(user)s, who submitted job %(id)s, may type into its tasks. "
+                               "You may stop it.", user=job["user"], id=id_))
     return job
 
 

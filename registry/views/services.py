@@ -29,7 +29,9 @@ from registry.runs import Runs
 from registry.search import SearchIndex
 from registry.shelf import Shelves
 from registry.sources import Sources
+from registry.tickets import Tickets
 from registry.trial import Trials
+from registry.views.sockets import Sockets
 
 EXTENSION = "paishare"
 
@@ -57,6 +59,7 @@ class Services:
     parts: Parts
     search: SearchIndex
     shelves: Shelves
+    sockets: Sockets
     sources: Sources
     publications: Publications
     recommendation: Recommendation
@@ -64,6 +67,7 @@ class Services:
     repositories: Repositories
     runner: RunnerClient
     runs: Runs
+    tickets: Tickets
     trials: Trials
     web: PublicWeb
     is_github_up: Callable[[], bool]
