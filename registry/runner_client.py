@@ -111,7 +111,7 @@ class RunnerClient:
     def submit(self, spec: JobSpec, key: str | None = None, logins: Iterable[Login] = ()
                ) -> dict[str, Any]:
         """Hand over a job and what its images are pulled with; the same `key` is the same job."""
-        headers = {"Idempotency-Key": key} if key else {}
+        headers = {"Idempotency-Key": quote(key)} if key else {}
         return self._json("POST", ("jobs",), headers=headers, body={
             "spec": spec.as_json(), "logins": [vars(login) for login in logins]})
 
