@@ -32,7 +32,7 @@ FOREIGN = """(root) => {
             if (isOurs && pathname.startsWith("/canary")) say("canary");
         }
     }
-    if (page.getElementById("main")?.localName !== "main") found.push("no main");
+    if (page.title && page.getElementById("main")?.localName !== "main") found.push("no main");
     return found;
 }"""
 
