@@ -30,6 +30,7 @@ from registry.source import (
 )
 from registry.upstream import Upstream, Way
 from registry.versions import FileProblem
+from runner.sentence import Sentence
 
 MOST_S = 25.0  # somebody waits; the sync itself may take longer
 
@@ -79,7 +80,8 @@ def _fetched(upstream: Upstream, way: Way, refs: Refs, store: GitStore, below: S
              ) -> list[tuple[str, bytes | None]]:
     """Every component file at the head; None stands for a link."""
     if refs.head is None:
-        raise NotFoundError(f"{way.name} has no such branch, or no commit yet.")
+        raise NotFoundError(Sentence("{name} has no such branch, or no commit yet.",
+                                     name=way.name))
     upstream.bring_history(way, refs)
     with store.reading() as files:
         standing = files.standing(refs.head, None, folders("", below))
@@ -131,7 +133,8 @@ def _judged(location: str, files: Iterable[tuple[str, bytes | None]]) -> Trial:
         else:
             first = holders.setdefault(name, path)
             problems = () if first == path else (Problem(
-                message=f"{first} already declares {name}, and a source may have it only once."),)
+                message=Sentence("{first} already declares {name}, and a source may have it only "
+                                 "once.", first=first, name=name)),)
         if problems:
             broken.append(FileProblem(path=path, commit="", problems=problems))
     return Trial(location=location, components=tuple(sorted(holders)), broken=tuple(broken))

@@ -30,9 +30,10 @@ Element.prototype.setAttribute = function set(name, value) {
   else setAttribute.call(this, name, value);
 };
 
-reader.checked = localStorage.getItem(READER) === "yes";
+const { motion, terminal: kind } = document.documentElement.dataset; // as the account has it
+reader.checked = (localStorage.getItem(READER) ?? (kind === "reader" ? "yes" : "no")) === "yes";
 const terminal = new Terminal({
-  cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches, fontSize: 14,
+  cursorBlink: motion !== "less" && !matchMedia("(prefers-reduced-motion: reduce)").matches, fontSize: 14,
   fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--bs-font-monospace"),
   minimumContrastRatio: 4.5, screenReaderMode: reader.checked, scrollback: 10_000,
   theme: { background: "#10151c", foreground: "#dfe5ec", cursor: "#dfe5ec", selectionBackground: "#3a5a86" },

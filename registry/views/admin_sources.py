@@ -91,5 +91,6 @@ def _page(*, trial: Trial | None = None, wrong: str = "", given: Mapping[str, st
             for source in found]
     return render_template(
         "admin/sources.html", rows=rows, hidden=hidden_sources(user), trial=trial, wrong=wrong,
-        given=given, is_busy=any(map(is_busy, found)), has_example=any(each.name == BUNDLED for each in found),
+        given=given, is_busy=any(map(is_busy, found)),
+        has_example=any(each.name == BUNDLED for each in found),
         is_connected=services().repositories.is_connected(user.id), max_files=MAX_FILES)

@@ -12,7 +12,7 @@ from registry.component import Component, parse, uris_of
 from registry.component_rules import INNER_TYPES
 from registry.entry import Entry, Mark
 from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoundError
-from registry.reference import REFERENCE, Reference, is_prerelease
+from registry.reference import REFERENCE, Reference, is_prerelease, shown_of
 from registry.views.auth import viewer_id
 from registry.views.services import services
 from registry.views.text import iso
@@ -47,6 +47,15 @@ def find_entry(reference: str, source: str = "") -> Entry:
     except NotFoundError as error:
         near = error.nearest or services().search.nearest(wanted.name, user_id=viewer_id())
         raise NotFoundError(error.message, near) from error
+
+
+def last_good(reference: str, source: str = "") -> list[str]:
+    """What lists show of a component of which a version was deleted; empty: nothing any more."""
+    wanted = Reference.parse(reference)
+    known = services().catalog.versions(wanted.type, wanted.name, wanted.source or source or None,
+                                        user_id=viewer_id())
+    found = shown_of(known, {each.version for each in known if each.yanked})
+    return [f"{found.source}:{found.reference}"] if found else []
 
 
 def choices_page(error: ConflictError, endpoint: str, query: Mapping[str, str] = NO_QUERY

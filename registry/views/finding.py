@@ -14,6 +14,7 @@ from registry.hits import SORTS, Hit, Page
 from registry.query import Query, QueryError, parse_query
 from registry.reference import is_prerelease
 from registry.tokens import squash
+from registry.views.addresses import origin
 from registry.views.auth import viewer_id
 from registry.views.language import gettext as _
 from registry.views.services import services
@@ -67,6 +68,11 @@ class Finding:
         return url_for("marketplace.index", q=self.query.text if self.query.text.strip() else None,
                        type=self.type or None, page=self.number if self.number > 1 else None,
                        sort=self.sort if self.sort != "relevance" else None)
+
+    @property
+    def feed_address(self) -> str:
+        """The feed's whole address, for a feed reader."""
+        return f"{origin()}{self.feed}"
 
     @property
     def feed(self) -> str:

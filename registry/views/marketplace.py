@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from registry.component import TYPES
 from registry.entry import Entry
-from registry.errors import ConflictError
+from registry.errors import ConflictError, GoneError
 from registry.hits import SORTS, Page
 from registry.query import around
 from registry.query_fields import FIELDS
@@ -16,7 +16,7 @@ from registry.views.addresses import origin
 from registry.views.auth import viewer_id
 from registry.views.badges import badge_of
 from registry.views.component_page import component_page
-from registry.views.entries import choices_page, find_entry
+from registry.views.entries import choices_page, find_entry, last_good
 from registry.views.finding import PAGE_SIZE, Finding, Marker, understood
 from registry.views.places import page_of
 from registry.views.services import services
@@ -70,6 +70,10 @@ def show(type_name: str, rest: str) -> ResponseReturnValue:
         entry = find_entry(reference, request.args.get("source", ""))
     except ConflictError as error:
         return choices_page(error, "marketplace.show")
+    except GoneError as error:
+        return render_template("errors/error.html", error=error,
+                               nearest=last_good(reference, request.args.get("source", ""))
+                               ), error.status
     badge = badge_of(*(f"{origin()}{path}" for path in (entry_url(entry),
                                                         entry_url(entry, "submit.use"))))
     return render_template("marketplace/show.html", badge=badge, **component_page(entry))

@@ -1,6 +1,9 @@
 // Keyboard shortcuts of one key, or of "g" and another; a page adds its own with onKey.
 
+import { token } from "./live.js";
+
 const OFF = "paishare-keys-off";
+const account = document.documentElement.dataset.keys; // as it is kept there; nothing where nobody is logged in
 const actions = new Map();
 let prefix = "";
 
@@ -9,10 +12,16 @@ export function onKey(keys, action) {
   actions.set(keys, action);
 }
 
-export const areOn = () => localStorage.getItem(OFF) !== "yes";
+let isChosen = account ? account === "on" : localStorage.getItem(OFF) !== "yes";
+
+export const areOn = () => isChosen;
 
 export function turn(isOn) {
-  if (isOn) localStorage.removeItem(OFF);
+  isChosen = isOn;
+  if (account) {
+    const chosen = new URLSearchParams({ csrf_token: token(), boxes: "has_keys", ...isOn && { has_keys: "1" } });
+    fetch("/appearance", { method: "POST", body: chosen, redirect: "manual" }).catch(() => {});
+  } else if (isOn) localStorage.removeItem(OFF);
   else localStorage.setItem(OFF, "yes");
 }
 
