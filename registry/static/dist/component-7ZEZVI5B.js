@@ -1,1 +1,0 @@
-import{a as o}from"./part-FZIB4IJW.js";import"./part-K4SABGCS.js";for(let e of document.querySelectorAll("[data-dialog]"))e.hidden=!1,e.addEventListener("click",()=>document.getElementById(e.dataset.dialog).showModal());var t=e=>()=>document.getElementById(e)?.click()??!1;o("u",t("use"));o("y",t("copy-yaml"));o("d",t("before"));
