@@ -8,6 +8,7 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry import publication as states
+from registry.accounts import User
 from registry.component import TYPES, parse
 from registry.errors import ComponentError, ForbiddenError, InvalidInputError, Problem
 from registry.line_diff import line_diff
@@ -15,6 +16,8 @@ from registry.preview import Wanted, may_confirm
 from registry.publication import MAX_BODY, MAX_TITLE, Publication
 from registry.views import auth
 from registry.views.entries import find_entry
+from registry.views.job_access import job_of
+from registry.views.job_parts import Harvest, harvest
 from registry.views.language import gettext as _
 from registry.views.publications import (
     confirmed,
@@ -31,16 +34,23 @@ blueprint = Blueprint("publish", __name__, url_prefix="/publish")
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What the editor's page holds; `number` None: no publication yet; `heading` empty: new."""
+    """What the editor's page holds; `number` None: no publication yet; `heading` empty: new.
+
+    `harvest` is the job that it comes from, None: from none.
+    """
 
     wanted: Wanted
     number: int | None = None
     heading: str = ""
+    harvest: Harvest | None = None
 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
+    """One's publications; with `?job=ID` the editor on what that job ran, `part` of it apart."""
     user, publications = auth.required_user(), services().publications
+    if "job" in request.args:
+        return _of_job(user, request.args["job"], request.args.get("part", ""))
     is_all = user.is_admin and request.args.get("all") == "1"
     own = [] if is_all else [view_of(each) for each in publications.of_user(user.id)]
     return render_template("publish/index.html", types=TYPES, is_all=is_all, views=own,
@@ -146,6 +156,13 @@ def withdraw(number: int) -> ResponseReturnValue:
                 name=done.reference))
         return redirect(url_for("publish.index"), 303)
     return redirect(url_for("publish.show", number=number), 303)
+
+
+def _of_job(user: User, job_id: str, part: str) -> str:
+    found = harvest(job_of(user, job_id), part, user_id=user.id)
+    return _editor(Sheet(
+        heading=_("Publish what job %(name)s ran", name=found.job["name"]), harvest=found,
+        wanted=Wanted(repository=found.repository or _usual(user.id), text=found.text)))
 
 
 def _heading(publication: Publication) -> str:

@@ -10,6 +10,7 @@ from registry.publish import Publisher
 from registry.sources import NewRepository
 from tests.browser.conftest import PHONE
 from tests.browser.test_layout import CONTRAST, SMALL_TARGETS, UNNAMED
+from tests.fakes.web_home import HELLO
 from tests.registry.publishing import NEW, OLD, PATH
 
 
@@ -55,6 +56,25 @@ def test_three_clicks_lead_from_a_valid_yaml_to_an_open_pull_request(github, sit
     expect(page).to_have_title("script/tidy@1.1.0 – In review – PAIShare")
     (pull,) = github.world.pulls
     assert (len(clicks), pull.title) == (3, "Update script/tidy 1.1.0")
+
+
+def test_three_clicks_lead_from_a_finished_job_to_an_open_pull_request(github, site, page):
+    job = "000000000001"
+    site.browser("ann").post("/submit", yaml=HELLO.replace("name: hello", "name: mine"),
+                             action="submit")
+    site.runner.start(job)
+    page.goto(f"/jobs/{job}")
+    site.runner.end(job, "SUCCEEDED", "Every task succeeded.")
+    clicks = [page.get_by_role("link", name="Publish as template"),  # comes with no reload
+              *(page.get_by_role("button", name=name)
+                for name in ("Preview", "Create pull request"))]
+    for each in clicks:
+        each.filter(visible=True).last.click()
+    expect(page.get_by_text("This goes on by itself")).to_be_visible()
+    site.work()
+    expect(page.get_by_text("The pull request is open.")).to_be_visible()
+    (pull,) = github.world.pulls
+    assert (len(clicks), pull.title) == (3, "Add job/mine 1.0.0")
 
 
 def test_a_button_that_is_pressed_twice_opens_one_pull_request(github, site, page):

@@ -68,7 +68,8 @@ def test_the_parts_that_change_are_those_of_the_page(web, ann):
     web.runner.start(JOB)
     page, parts = ann.get(f"/jobs/{JOB}").text, ann.get(f"/jobs/{JOB}/live").text
     found = re.findall('id="(live-[a-z]+)"', parts)
-    assert found == ["live-state", "live-tasks", "live-artifacts", "live-facts", "live-events"]
+    assert found == ["live-actions", "live-state", "live-tasks", "live-artifacts", "live-facts",
+                     "live-events"]
     assert all(f'id="{name}"' in page for name in found)
 
 
