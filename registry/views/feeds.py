@@ -15,8 +15,11 @@ from registry.feeds import News
 from registry.query import parse_query
 from registry.views.addresses import address_of, origin
 from registry.views.auth import viewer_id
+from registry.views.language import gettext as _
+from registry.views.language import said
 from registry.views.services import services
 from registry.views.text import iso
+from registry.wording import N_
 
 ATOM = "http://www.w3.org/2005/Atom"
 SINCE = 2026  # the year in which these ids begin, as RFC 4151 wants one
@@ -24,10 +27,11 @@ MAX_FOUND = 100
 EMPTY = datetime(1970, 1, 1)
 # A time alone tells two states of a feed apart only when no other event of that second can come.
 SETTLED = timedelta(minutes=1)
-TITLES = {"published": "{} is published", "moved": "{} was changed without a new number",
-          "withdrawn": "{} is withdrawn", "returned": "{} is back", "yanked": "{} is yanked",
-          "restored": "{} is restored", "deprecated": "{} is deprecated",
-          "purged": "{} is deleted for good"}
+TITLES = {"published": N_("{} is published"),
+          "moved": N_("{} was changed without a new number"),
+          "withdrawn": N_("{} is withdrawn"), "returned": N_("{} is back"),
+          "yanked": N_("{} is yanked"), "restored": N_("{} is restored"),
+          "deprecated": N_("{} is deprecated"), "purged": N_("{} is deleted for good")}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 blueprint = Blueprint("feeds", __name__)
@@ -60,7 +64,7 @@ def query() -> Response:
     types = tuple(name for name in request.args.getlist("type") if name in TYPES)
     page = address_of("marketplace.index", q=text or None, type=types[0] if types else None)
     if not text and not types:
-        return _feed("Everything new", page, services().feeds.newest(user_id=viewer_id()))
+        return _feed(_("Everything new"), page, services().feeds.newest(user_id=viewer_id()))
     found = services().search.search(parse_query(text).clause, types=types, sort="updated",
                                      page_size=MAX_FOUND, user_id=viewer_id())
     news = services().feeds.of_components(
@@ -73,7 +77,7 @@ def _feed(title: str, page: str, news: list[News]) -> Response:
     updated = max((each.at for each in news), default=EMPTY)
     root = ElementTree.Element("feed", xmlns=ATOM)
     _add(root, "id", f"tag:{_authority()},{SINCE}:{quote(_own_path())}")
-    _add(root, "title", f"{title} – PAIShare")
+    _add(root, "title", f"{said(title)} – PAIShare")
     _add(root, "updated", iso(updated) or "")
     _add(root, "link", rel="self", type="application/atom+xml", href=f"{origin()}{_own_path()}")
     _add(root, "link", rel="alternate", type="text/html", href=page)
@@ -85,6 +89,7 @@ def _feed(title: str, page: str, news: list[News]) -> Response:
                         content_type="application/atom+xml; charset=utf-8")
     if datetime.now(UTC) - updated.replace(tzinfo=UTC) > SETTLED:
         response.last_modified = updated.replace(tzinfo=UTC)
+    response.vary.add("Accept-Language")
     response.add_etag()
     response.make_conditional(request)
     return response
@@ -94,7 +99,7 @@ def _add_entry(root: ElementTree.Element, news: News) -> None:
     entry = _add(root, "entry")
     named = f"{news.type}/{news.name}" + (f"@{news.version}" if news.version else "")
     _add(entry, "id", entry_id(news))
-    _add(entry, "title", TITLES.get(news.kind, "{}: " + news.kind).format(named))
+    _add(entry, "title", _(TITLES.get(news.kind, "{}: " + news.kind)).format(named))
     _add(entry, "updated", iso(news.at) or "")
     _add(entry, "published", iso(news.at) or "")
     _add(entry, "link", rel="alternate", type="text/html", href=_page(news))

@@ -215,3 +215,10 @@ def test_filters_choose_for_a_feed_as_they_do_for_a_search(web, happen):
     happen("published", name="points", type="data", minute=1)
     assert entries(web.browser().get("/feed.atom?q=type:data+by:Ann"), "title") == [
         ("data/points@1.0.0 is published",)]
+
+
+def test_titles_are_in_the_language_of_its_reader(web, happen):
+    happen("published")
+    answer = web.browser().get("/feed.atom", headers={"Accept-Language": "zh-CN"})
+    assert "所有新内容" in answer.text and "已发布" in answer.text
+    assert "Accept-Language" in answer.headers["Vary"]
