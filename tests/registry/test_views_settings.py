@@ -1,4 +1,4 @@
-"""The page Settings: password and tokens."""
+"""The pages of settings: password, tokens, and how pages look to whoever is logged in."""
 import re
 
 import pytest
@@ -38,3 +38,51 @@ def test_nobody_revokes_the_token_of_another(web, ann):
     for each in (number, "9" * 30):
         assert web.browser("bob").post(f"/settings/tokens/{each}/revoke").status_code == 404
     assert len(web.services.accounts.tokens(web.services.accounts.user_named("ann"))) == 1
+
+
+# --- appearance -----------------------------------------------------------------------------------
+
+def test_theme_and_language_come_along_into_another_browser(web, ann):
+    ann.post("/appearance", theme="dark", language="zh")
+    other = web.browser()
+    assert 'lang="en"' in other.get("/").text
+    other.post("/login", username="ann", password=PASSWORD)
+    page = other.get("/").text
+    assert 'lang="zh-Hans"' in page and 'data-bs-theme="dark"' in page
+
+
+def test_what_the_account_says_is_more_than_an_old_cookie(web, ann):
+    other = web.browser("ann")
+    other.post("/appearance", language="zh")
+    ann.post("/appearance", language="en")
+    assert 'lang="en"' in other.get("/").text
+
+
+def test_who_is_signed_out_keeps_the_choice_in_the_browser(web):
+    visitor = web.browser()
+    visitor.post("/appearance", language="zh", theme="light")
+    page = visitor.get("/").text
+    assert 'lang="zh-Hans"' in page and 'data-bs-theme="light"' in page
+    assert 'lang="en"' in web.browser().get("/").text
+
+
+def test_shortcuts_motion_and_terminals_are_switched_for_the_account(web, ann):
+    assert 'data-keys="on"' in ann.get("/").text
+    ann.post("/appearance", boxes="has_keys has_reader_terminal has_less_motion",
+             has_reader_terminal="1", has_less_motion="1")
+    page = web.browser("ann").get("/").text
+    for told in ('data-keys="off"', 'data-terminal="reader"', 'data-motion="less"'):
+        assert told in page
+    ann.post("/appearance", theme="dark")  # the menu of every page changes nothing else
+    assert 'data-keys="off"' in ann.get("/").text
+    assert "data-keys" not in web.browser().get("/").text
+
+
+def test_a_theme_or_language_that_there_is_not_is_refused(web, ann):
+    for wrong in ({"theme": "pink"}, {"language": "xx"}):
+        assert ann.post("/appearance", **wrong).status_code == 400
+    assert web.services.accounts.user_named("ann").preferences.theme is None
+
+
+def test_the_old_address_of_settings_leads_on(ann):
+    assert ann.get("/settings").location == "/settings/profile"
