@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import tempfile
@@ -60,8 +61,10 @@ def receive_pack(repo: Repo, small: Small | None = None) -> Iterator[BinaryIO]:
         if not index.exists():
             os.chmod(name, PACK_MODE)
             os.replace(name, path)
+            content = io.BytesIO()  # it is written in a hundred thousand pieces
+            write_pack_index(content, entries, checksum)
             with GitFile(index, "wb", mask=PACK_MODE, fsync=False) as stream:
-                write_pack_index(stream, entries, checksum)
+                stream.write(content.getbuffer())
     finally:
         Path(name).unlink(missing_ok=True)
 

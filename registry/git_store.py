@@ -156,7 +156,10 @@ class GitStore:
         if not self.path.exists():
             return set(ids)
         with self._open() as repo:
-            return {id for id in ids if ObjectID(id.encode()) not in repo.object_store}
+            packs = repo.object_store.packs  # which are looked for only once so
+            missing = {id for id in ids if not any(ObjectID(id.encode()) in pack for pack in packs)}
+            return {id for id in missing
+                    if not repo.object_store.contains_loose(ObjectID(id.encode()))}
 
     def blobs(self, commit: str, path: str, most: int) -> tuple[set[str], bool]:
         """Files at or below `path`, here or not, and whether these are all.

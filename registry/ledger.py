@@ -1,7 +1,7 @@
 """What a sync writes: a source's versions and problems, in one transaction with their outbox."""
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Container, Iterable, Iterator, Mapping
 
@@ -165,7 +165,7 @@ def _write_uses(connection: sa.Connection, source_id: int, read: list[Version]) 
     ids = {tuple(row[1:]): row.id for row in connection.execute(sa.select(
         versions.c.id, versions.c.type, versions.c.name, versions.c.version, versions.c.blob).where(
             versions.c.source_id == source_id))}
-    rows = [{"version_id": ids[(*version.key, version.version, version.blob)], **asdict(use)}
+    rows = [{"version_id": ids[(*version.key, version.version, version.blob)], **vars(use)}
             for version in read for use in version.uses]
     if rows:
         connection.execute(uses.insert(), rows)

@@ -49,6 +49,7 @@ class Reader:
     def __init__(self, tree: ReadTree, commit: Callable[[str], Commit],
                  blob: Callable[[str], bytes], fetched: Fetched) -> None:
         self._seen, self._ahead = fetched.seen, fetched.ahead
+        self._readmes: dict[str | None, str] = {}  # whoever asks for one keeps it
         self._above: tuple[str, dict[str, bytes | None]] = "", {}
         self._room = MAX_SEEN - sum(1 + len(found) for found in self._seen.values())
         self._tree = _Limited(tree)
@@ -158,8 +159,13 @@ class Reader:
         folder's own `README.md` if the folder holds no other component file.
         """
         blob = self._readme_of(commit, path)
+        if blob not in self._readmes:
+            self._readmes[blob] = self._start_of(blob) if blob else ""
+        return self._readmes[blob]
+
+    def _start_of(self, blob: str) -> str:
         try:
-            data = self._blob(blob) if blob else b""
+            data = self._blob(blob)
         except NotFoundError:
             return ""  # too large to be fetched
         text = data[:MAX_README_BYTES].decode("utf-8-sig", "replace")
