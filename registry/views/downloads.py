@@ -9,7 +9,7 @@ from urllib.parse import quote
 from flask import Response
 
 from registry.runner_client import Download
-from registry.views.file_preview import HEAD_BYTES, preview_of
+from registry.views.file_preview import HEAD_BYTES, PLOT_BYTES, numbers_of, preview_of
 from registry.views.job_access import Task
 from registry.views.security import as_file
 from registry.views.services import services
@@ -49,6 +49,15 @@ def file_shown(job_id: str, attempt: int, role: str, index: int, path: str) -> d
         head = b"" if is_image(path) else file.head(HEAD_BYTES)
     shown = vars(preview_of(path, head, size))
     return {**shown, "size": size, "kind": "image" if is_image(path) else shown["kind"]}
+
+
+def numbers_shown(job_id: str, attempt: int, role: str, index: int, path: str) -> dict[str, Any]:
+    """What of a table can be plotted, as its page's script takes it."""
+    file = services().runner.artifact(job_id, attempt, role, index, path)
+    with closing(file):
+        found = numbers_of(path, file.head(PLOT_BYTES), file.size or 0)
+    return {"names": [name for name, _values in found.columns], "is_cut": found.is_cut,
+            "values": [values for _name, values in found.columns]}
 
 
 def log_response(task: Task, stream: str, *, has_times: bool = False) -> Response:

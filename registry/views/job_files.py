@@ -1,11 +1,11 @@
 """The pages of what a job's tasks wrote: their logs as one, their files, and one of these."""
 from __future__ import annotations
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, jsonify, render_template, request
 from flask.typing import ResponseReturnValue
 
 from registry.views import auth
-from registry.views.downloads import file_shown
+from registry.views.downloads import file_shown, numbers_shown
 from registry.views.job_access import job_of
 from registry.views.services import services
 from registry.views.text import plain_log
@@ -39,7 +39,12 @@ def files(job_id: str) -> ResponseReturnValue:
 
 @blueprint.get("/<job_id>/files/<int:attempt>/<role>/<int:index>/<path:path>")
 def file(job_id: str, attempt: int, role: str, index: int, path: str) -> ResponseReturnValue:
-    """One file: a picture, the begin of a text or a table, or only how large it is."""
+    """One file: a picture, the begin of a text or a table, or only how large it is.
+
+    With `?as=numbers` what its script draws of a table.
+    """
     job = job_of(auth.required_user(), job_id)
     place = {"job_id": job["id"], "attempt": attempt, "role": role, "index": index, "path": path}
+    if request.args.get("as") == "numbers":
+        return jsonify(numbers_shown(**place))
     return render_template("jobs/file.html", job=job, place=place, shown=file_shown(**place))

@@ -72,3 +72,17 @@ def test_on_a_phone_rows_are_cards(ann, open_page):
     assert page.locator("#jobs-list tr").nth(1).evaluate("each => getComputedStyle(each).display") \
         == "block"
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_table_that_a_job_left_is_a_plot_and_a_table(site, ann, page):
+    rows = "".join(f"{step},{1 / step},{step / 10}\n" for step in range(1, 11))
+    site.runner.leave("000000000002", "metrics.csv", f"step,loss,accuracy\n{rows}".encode())
+    page.goto("/jobs/000000000002")
+    page.get_by_role("link", name="metrics.csv").click()
+    page.get_by_text("loss by step: first 1, last 0.1, between 0.1 and 1").wait_for()
+    page.get_by_label("Up").select_option("accuracy")
+    page.get_by_text("accuracy by step: first 0.1, last 1, between 0.1 and 1").wait_for()
+    assert page.url.endswith("?x=step&y=accuracy") and page.locator("#plot canvas").count() == 1
+    assert page.locator("main table tr").count() == 11
+    page.reload()
+    page.get_by_text("accuracy by step").wait_for()

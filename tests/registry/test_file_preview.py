@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.views.file_preview import MAX_ROWS, preview_of
+from registry.views.file_preview import MAX_ROWS, numbers_of, preview_of
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "utf-16", "utf-8-sig", "utf-32"])
@@ -48,3 +48,11 @@ def test_an_empty_file_is_an_empty_text():
        name=st.sampled_from(["a.csv", "b.tsv", "c", "d.txt"]))
 def test_no_bytes_are_too_much_for_a_preview(data, extra, name):
     assert preview_of(name, data, len(data) + extra).kind in ("text", "table", "binary")
+
+
+def test_columns_of_numbers_are_those_that_can_be_plotted():
+    data = b"step,loss,note,empty\n1,0.5,a,\n2,nan,b,\n3,1e-3\n"
+    found = numbers_of("loss.csv", data, len(data))
+    assert found.columns == (("step", (1.0, 2.0, 3.0)), ("loss", (0.5, None, 0.001)))
+    assert not found.is_cut and numbers_of("loss.csv", data[:-3], len(data)).is_cut
+    assert numbers_of("notes.txt", b"1,2\n", 4).columns == ()
