@@ -1,1 +1,0 @@
-import{a as o}from"./part-4O2TXYNN.js";import"./part-URPZ2X7Y.js";for(let e of document.querySelectorAll("[data-dialog]"))e.hidden=!1,e.addEventListener("click",()=>document.getElementById(e.dataset.dialog).showModal());var t=e=>()=>document.getElementById(e)?.click()??!1;o("u",t("use"));o("y",t("copy-yaml"));o("d",t("before"));

@@ -1,1 +1,0 @@
-import{f as n}from"./part-URPZ2X7Y.js";var a="/api/v3";async function i(s,o){let e=o===void 0?{}:{method:"POST",body:JSON.stringify(o),headers:{"Content-Type":"application/json","X-CSRFToken":n()}};try{let t=await fetch(`${a}${s}`,e);return{ok:t.ok,status:t.status,body:await t.json()}}catch{return{ok:!1,status:0,body:null}}}export{i as a};

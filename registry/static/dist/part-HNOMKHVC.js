@@ -1,1 +1,0 @@
-var s=document.getElementById("texts"),c=s?JSON.parse(s.textContent):{},r=(t,e)=>t.replace(/%\((\w+)\)[sd]/g,(n,o)=>e[o]),x=(t,e={})=>r(c[t]||t,e);function d(t,e,n,o={}){let l=c[t]?.[0]||(n===1?t:e);return r(l,{num:n,...o})}export{x as a,d as b};
