@@ -50,6 +50,7 @@ from registry.views import (
     job_files,
     jobs,
     language,
+    live,
     machine,
     mark_access,
     marketplace,
@@ -72,6 +73,7 @@ from registry.views import (
 from registry.views.services import EXTENSION, Services
 from registry.views.sockets import Sockets
 from registry.visibility import Audiences
+from registry.watch import Watch
 
 # A component of 256 KB as a form field, every character of it written as %XX.
 MAX_FORM_BYTES = 1_000_000
@@ -99,7 +101,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
-                 terminals, sources, settings, machine, admin, admin_sources, api_docs, monitoring):
+                 live, terminals, sources, settings, machine, admin, admin_sources, api_docs,
+                 monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)
@@ -136,6 +139,7 @@ def services_of(found: Settings) -> Services:
         drafts=Drafts(publications, catalog, sources, github, found.github_url),
         runner=RunnerClient(found.runner_url, found.runner_token),
         sockets=Sockets(MAX_SOCKETS), tickets=Tickets(),
+        watch=Watch(RunnerClient(found.runner_url, found.runner_token)),
         access=Access(engine), web=PublicWeb(found.import_origins),
         is_github_up=lambda: lock.is_held(found.home / GITHUB_LOCK),
         public_url=found.public_url)

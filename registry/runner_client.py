@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from math import ceil
 from typing import Any, Iterable, Iterator, Mapping, NoReturn
@@ -72,6 +73,7 @@ class RunnerClient:
     def __init__(self, url: str, token: Secret | None = None) -> None:
         self.url = url
         self._token = token
+        self.seen_at: datetime | None = None  # when it last answered; None: never so far
 
     def machine(self) -> dict[str, Any]:
         return self._json("GET", ("machine",))
@@ -122,6 +124,15 @@ class RunnerClient:
         `sort`, `limit`, and `offset` or `before`.
         """
         return self._json("GET", ("jobs",), query=query)
+
+    def changes(self, mark: str, wait_s: float) -> dict[str, Any]:
+        """`{"mark", "is_all", "jobs", "logs"}` since a mark, waiting up to `wait_s` for something.
+
+        `jobs` as in a list, those that are other than before; `logs` the ids of those whose logs
+        have grown. `is_all`, also where `mark` is empty: anything may have changed.
+        """
+        return self._json("GET", ("changes",), timeout_s=TIMEOUT_S + wait_s,
+                          query={"since": mark, "wait_s": ceil(wait_s)})
 
     def job(self, id_: str) -> dict[str, Any]:
         return self._json("GET", ("jobs", id_))

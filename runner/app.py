@@ -170,6 +170,13 @@ def _add_job_routes(app: Flask, worker: Worker) -> None:
         return jsonify(jobs=[_summary(worker, job) for job in found[:limit]], next=following,
                        counts=worker.store.counts(query))
 
+    @app.get("/changes")
+    def changes() -> Response:
+        news = worker.changes.since(request.args.get("since", ""), min(number("wait_s", 0), 25))
+        found = worker.store.some(news.jobs)
+        return jsonify(mark=news.mark, is_all=news.is_all, logs=list(news.logs),
+                       jobs=[_summary(worker, job) for job in found])
+
     @app.get("/jobs/<job_id>")
     def job(job_id: str) -> Response:
         return jsonify(_whole(worker, worker.store.get(job_id)))

@@ -37,7 +37,7 @@ class Workshop:
     folders: JobFolders
     storage: StorageReturn
     kept: Kept
-    on_log: Callable[[], None]
+    on_log: Callable[[str], None]
 
 
 @dataclass(kw_only=True)
@@ -114,7 +114,7 @@ class Attempt:
         self._news.put(error)
 
     def log_grew(self) -> None:
-        self.shop.on_log()
+        self.shop.on_log(self.job.id)
 
     # -- starting -------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Collection, Iterator, Mapping
 
 from runner import spec as states
 from runner.clock import mark
@@ -66,11 +66,15 @@ class Job:
 
 
 class JobStore:
-    """One connection, one lock; each method is one transaction."""
+    """One connection, one lock; each method is one transaction.
+
+    `on_change` is told each job of which something is changed, after it is kept.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock, self._path = threading.RLock(), path
+        self.on_change: Callable[[str], None] = lambda job_id: None
         with _full_disk_told(path):
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._db.row_factory = sqlite3.Row
@@ -92,8 +96,11 @@ class JobStore:
             db.execute(f"pragma user_version = {SCHEMA_VERSION}")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Raises OSError (ENOSPC) where the disk is full; nothing has changed then."""
+    def _transaction(self, job_id: str = "") -> Iterator[sqlite3.Connection]:
+        """What it changes is told of the job; raises OSError where the disk is full (ENOSPC).
+
+        Nothing has changed then.
+        """
         with self._lock, _full_disk_told(self._path):
             self._db.execute("begin immediate")
             try:
@@ -103,6 +110,8 @@ class JobStore:
                 if self._db.in_transaction:  # SQLite may have undone it already
                     self._db.execute("rollback")
                 raise
+        if job_id:
+            self.on_change(job_id)
 
     def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
         with self._lock:
@@ -135,6 +144,7 @@ class JobStore:
                 (job_id, key, spec.user, spec.name, spec.virtual_cluster, states.WAITING,
                  stored(ARRIVED), json.dumps(spec.as_json()), now(), spec.template, spec.gpu_count))
             _add_event(db, job_id, 0, "setup", ARRIVED)
+        self.on_change(job_id)
         return self.get(job_id), True
 
     def get(self, job_id: str) -> Job:
@@ -143,6 +153,12 @@ class JobStore:
         if not rows:
             raise NotFoundError(Sentence("There is no job {job_id!r}.", job_id=job_id))
         return _job(rows[0])
+
+    def some(self, ids: Collection[str]) -> list[Job]:
+        """Those of the jobs that are there, in no order."""
+        return [_job(row) for row in self._rows(
+            "select * from jobs where id in (select value from json_each(?))",
+            json.dumps(list(ids)))]
 
     def find(self, wanted: JobQuery, *, offset: int = 0, limit: int = -1) -> list[Job]:
         """The jobs that are asked for, at most `limit` of them after the first `offset`."""
@@ -167,7 +183,7 @@ class JobStore:
 
     def note(self, job_id: str, stage: str, text: str, *, is_event: bool = True) -> None:
         """Say how far a job has come; `is_event` False changes only the current reason."""
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             changed = db.execute(
                 "update jobs set stage = ?, reason = ? where id = ? and (stage, reason) != (?, ?)"
                 " and state in ('WAITING', 'RUNNING')",
@@ -176,13 +192,13 @@ class JobStore:
                 _add_event(db, job_id, _newest_attempt(db, job_id), stage, text)
 
     def pin(self, job_id: str, spec: JobSpec) -> None:
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             db.execute("update jobs set spec = ? where id = ?",
                        (json.dumps(spec.as_json()), job_id))
 
     def request_stop(self, job_id: str) -> Job:
         """Write down that the job is to stop; acting on it is the worker's part."""
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             changed = db.execute(
                 "update jobs set stop_requested = 1 where id = ? and not stop_requested"
                 " and state in ('WAITING', 'RUNNING')", (job_id,)).rowcount
@@ -199,7 +215,7 @@ class JobStore:
         `retries` is added to the count; `platform_faults` replaces it. Raises RunnerError for a
         step that TRANSITIONS does not know.
         """
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             before = db.execute("select * from jobs where id = ?", (job_id,)).fetchone()
             if state not in states.TRANSITIONS[before["state"]]:
                 raise RunnerError(f"Job {job_id} cannot go from {before['state']} to {state}.")
@@ -230,7 +246,7 @@ class JobStore:
         `share` is the part of the machine that it holds, `limit_s` how long it may run. Returns
         None where the job is not waiting any more, or its stop was requested in the meantime.
         """
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             job = db.execute("select * from jobs where id = ? and state = 'WAITING'"
                              " and not stop_requested", (job_id,)).fetchone()
             if job is None:
@@ -258,7 +274,7 @@ class JobStore:
 
     def remark(self, job_id: str, text: str) -> None:
         """Add an event to a job that has ended; once, however often it is said."""
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             if not db.execute("select 1 from events where job_id = ? and text = ?",
                               (job_id, stored(text))).fetchone():
                 _add_event(db, job_id, _newest_attempt(db, job_id), "end", text)
@@ -297,7 +313,7 @@ class JobStore:
 
     def decide(self, job_id: str, number: int, decision: Mapping[str, Any]) -> None:
         """Write down how an attempt ends; the first decision stays."""
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             text = json.dumps({name: stored(value) for name, value in decision.items()})
             db.execute("update attempts set decision = ? where job_id = ? and number = ?"
                        " and decision is null", (text, job_id, number))
@@ -312,7 +328,7 @@ class JobStore:
     def update_task(self, job_id: str, attempt: int, role: str, index: int,
                     **values: Any) -> None:
         """Set columns of one task."""
-        with self._transaction() as db:
+        with self._transaction(job_id) as db:
             columns = ", ".join(f"{name} = ?" for name in values)
             kept = [stored(each) if isinstance(each, str) else each for each in values.values()]
             db.execute(f"update tasks set {columns} where job_id = ? and attempt = ? and role = ?"

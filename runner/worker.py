@@ -16,6 +16,7 @@ from runner import outcome
 from runner import spec as states
 from runner.artifacts import JobFolders
 from runner.attempt import Attempt, Workshop
+from runner.changes import Changes
 from runner.config import Settings
 from runner.dispatcher import Dispatcher
 from runner.engine import Engine, Errand
@@ -72,12 +73,14 @@ class Worker:
         self.folders = JobFolders(settings.home / "jobs")
         self.progress: dict[str, Progress] = {}
         self.logs = Logs(self.folders, store)
+        self.changes = Changes()
+        store.on_change = self.changes.changed
         self.queue = Dispatcher(store, engine, RulesFile(settings.clusters),
                                 attempts=self._attempts)
         self.kept = Kept(settings, store, engine)
         self._workshop = Workshop(
             settings=settings, store=store, engine=engine, folders=self.folders, kept=self.kept,
-            on_log=self.logs.grew, storage=StorageReturn(
+            on_log=self._log_grew, storage=StorageReturn(
                 stager=stager, store=store, folders=self.folders, report=self._reporter,
                 is_closed=lambda: self._is_closed.is_set()))
         self.logins = Logins(settings.home / "logins")
@@ -102,6 +105,7 @@ class Worker:
         self._is_closed.set()
         self._wake.set()
         self.logs.close()
+        self.changes.close()
         self.terminals.close_all()
         self.engine.close()
         self._preparers.shutdown(wait=False, cancel_futures=True)
@@ -253,6 +257,7 @@ class Worker:
     def _reporter(self, job: Job) -> Any:
         def report(text: str, current: int, total: int | None) -> None:
             self.progress[job.id] = Progress(text=text, current=current, total=total)
+            self.changes.changed(job.id)
         return report
 
     # -- running ------------------------------------------------------------------------------
@@ -372,6 +377,10 @@ class Worker:
                                   placement_from_json(row["placement"]))
                 self._run(attempt)  # first: what is promised to nobody who runs is given back
                 self.engine.hold(attempt.gang)
+
+    def _log_grew(self, job_id: str) -> None:
+        self.logs.grew()
+        self.changes.grew(job_id)
 
     # -- small things --------------------------------------------------------------------------
 

@@ -3,11 +3,10 @@
 import { Lines } from "./log/lines.js";
 import { View } from "./log/view.js";
 import { onKey } from "./lib/keys.js";
-import { ask, pause, whileHidden } from "./lib/live.js";
+import { ask } from "./lib/live.js";
+import { follow } from "./lib/stream.js";
 import { _, ngettext } from "./lib/texts.js";
 
-const POLL_MS = 1500;
-const WAIT_S = 15;
 const MOST_LINES = 200_000;
 
 const box = document.getElementById("log-text");
@@ -19,7 +18,7 @@ const byId = (id) => document.getElementById(id);
 
 const lines = new Lines(MOST_LINES);
 const view = new View(box, lines);
-const follow = byId("follow");
+const following = byId("follow");
 const search = byId("log-search");
 const count = byId("log-count");
 const more = byId("log-more");
@@ -35,7 +34,7 @@ let wanted = 0; // the line that the address names, until it is there
 function jump() {
   wanted = Number(location.hash.match(/^#L(\d+)/)?.[1] ?? wanted);
   if (!wanted || !view.show(wanted)) return;
-  follow.checked = false;
+  following.checked = false;
   wanted = 0;
 }
 
@@ -43,7 +42,7 @@ function append(records) {
   const before = lines.dropped + lines.length;
   view.update(lines.add(records));
   if (wanted) jump();
-  if (follow.checked) return toEnd();
+  if (following.checked) return toEnd();
   unseen += lines.dropped + lines.length - before;
   more.textContent = ngettext("↓ %(num)d new line", "↓ %(num)d new lines", unseen);
   more.hidden = !unseen;
@@ -55,33 +54,20 @@ function seen() {
   more.hidden = true;
 }
 
-async function readLog() {
-  let offset = 0;
-  for (let wait = 1000; ;) {
-    await whileHidden();
-    const url = `${box.dataset.url}&offset=${offset}&wait_s=${lines.length ? WAIT_S : 1}`;
-    const asked = performance.now();
-    const answer = await (await ask(url))?.json();
-    if (!answer) {
-      await pause(wait);
-      wait = Math.min(wait * 2, 10_000);
-      continue;
-    }
-    wait = 1000;
-    offset = answer.offset;
-    if (answer.records.length) append(answer.records);
-    if (answer.is_complete) break;
-    logState.textContent = lines.length ? "" : _("Nothing is written yet.");
-    if (!answer.records.length && performance.now() - asked < 1000) await pause(1000);
-    else await pause(0);
-  }
-  logState.textContent = lines.length ? _("This is the end of the log.") : _("The task wrote nothing.");
+let offset = 0;
+let isRead = false;
+
+function takeLog(page) {
+  ({ offset, is_complete: isRead } = page);
+  if (page.records.length) append(page.records);
+  if (!isRead) logState.textContent = lines.length ? "" : _("Nothing is written yet.");
+  else logState.textContent = lines.length ? _("This is the end of the log.") : _("The task wrote nothing.");
 }
 
 function go(step) {
   if (!found.length) return;
   at = (at + step + found.length) % found.length;
-  follow.checked = false;
+  following.checked = false;
   view.show(found[at]);
   count.textContent = `${at + 1}/${found.length}`;
 }
@@ -95,20 +81,20 @@ function find() {
 let isMoving = 0;
 box.addEventListener("scroll", () => {
   if (isAtEnd()) seen();
-  else if (performance.now() - isMoving < 1000) follow.checked = false;
+  else if (performance.now() - isMoving < 1000) following.checked = false;
 });
 for (const kind of ["wheel", "pointerdown", "keydown", "touchmove"]) {
   box.addEventListener(kind, () => { isMoving = performance.now(); }, { passive: true });
 }
-follow.addEventListener("change", () => { if (follow.checked) { toEnd(); seen(); } });
-more.addEventListener("click", () => { follow.checked = true; toEnd(); seen(); });
+following.addEventListener("change", () => { if (following.checked) { toEnd(); seen(); } });
+more.addEventListener("click", () => { following.checked = true; toEnd(); seen(); });
 for (const name of ["wrap", "times"]) {
   const choice = byId(`log-${name}`);
   choice.checked = localStorage.getItem(`paishare-log-${name}`) === "yes";
   const apply = () => {
     box.classList.toggle(name, choice.checked);
     localStorage.setItem(`paishare-log-${name}`, choice.checked ? "yes" : "no");
-    if (follow.checked) toEnd();
+    if (following.checked) toEnd();
   };
   choice.addEventListener("change", apply);
   apply();
@@ -131,7 +117,7 @@ box.addEventListener("click", (event) => {
 });
 addEventListener("hashchange", jump);
 onKey("/", () => { search.focus(); search.select(); });
-onKey("f", () => follow.click());
+onKey("f", () => following.click());
 
 /* --- everything else ----------------------------------------------------------------------- */
 
@@ -166,14 +152,21 @@ function update(html) {
   return Boolean(state.dataset.final);
 }
 
-async function watch() {
-  let isFinal = Boolean(byId("live-state").dataset.final);
-  while (!isFinal) {
-    await pause(POLL_MS);
-    await whileHidden();
-    const answer = await ask(live.dataset.url);
-    if (answer) isFinal = update(await answer.text());
-  }
+let isFinal = Boolean(byId("live-state").dataset.final);
+
+// What the stream would have told, for as long as there is none.
+async function poll() {
+  const page = isRead ? null : await (await ask(`${box.dataset.url}&offset=${offset}`))?.json();
+  if (page) takeLog(page);
+  const answer = isFinal ? null : await ask(live.dataset.url);
+  if (answer) isFinal = update(await answer.text());
+}
+
+function hear(news) {
+  if (news.type === "log") takeLog(news);
+  else if (news.type === "page") isFinal = update(news.html);
+  else if (["Unauthorized", "NotFound", "Forbidden"].includes(news.code)) location.reload();
+  else if (news.type === "end") logState.textContent = news.message || logState.textContent;
 }
 
 const bell = byId("bell");
@@ -197,5 +190,7 @@ icon(told);
 box.replaceChildren();
 byId("log-tools").hidden = false;
 jump();
-readLog();
-watch();
+follow({
+  path: live.dataset.stream, message: hear, poll,
+  hello: () => ({ task: live.dataset.task, attempt: live.dataset.attempt, offset }),
+});

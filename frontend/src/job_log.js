@@ -1,15 +1,15 @@
 // The log of all tasks of a job: goes on where the page ended, line by line in the order of time.
 
-import { ask, pause, whileHidden } from "./lib/live.js";
+import { ask } from "./lib/live.js";
+import { follow } from "./lib/stream.js";
 import { _ } from "./lib/texts.js";
 
-const WAIT_S = 15;
 const MAX_LINES = 20_000;
 const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g;
 
 const log = document.getElementById("all-log");
 const state = document.getElementById("all-log-state");
-const follow = document.getElementById("follow");
+const following = document.getElementById("follow");
 
 function shown(line) {
   const piece = document.createElement("span");
@@ -20,35 +20,34 @@ function shown(line) {
   return piece;
 }
 
-async function read() {
-  let { cursor } = log.dataset;
-  let wait = 1000;
-  while (!log.dataset.complete) {
-    await whileHidden();
-    const page = await (await ask(`${log.dataset.url}?${new URLSearchParams({ cursor, wait_s: WAIT_S })}`))?.json();
-    if (!page) {
-      await pause(wait);
-      wait = Math.min(wait * 2, 10_000);
-      continue;
-    }
-    wait = 1000;
-    const isStuck = page.cursor === cursor;
-    cursor = page.cursor;
-    log.append(...page.lines.map(shown));
-    while (log.childElementCount > MAX_LINES) log.firstElementChild.remove();
-    if (follow.checked) log.scrollTop = log.scrollHeight;
-    state.textContent = log.textContent ? "" : _("Nothing is written yet.");
-    if (page.is_complete) break;
-    if (isStuck && !page.lines.length) await pause(1000);
-  }
-  state.textContent = _("This is the end of the log.");
+let { cursor } = log.dataset;
+let isRead = Boolean(log.dataset.complete);
+
+function take(page) {
+  ({ cursor, is_complete: isRead } = page);
+  log.append(...page.lines.map(shown));
+  while (log.childElementCount > MAX_LINES) log.firstElementChild.remove();
+  if (following.checked) log.scrollTop = log.scrollHeight;
+  if (isRead) state.textContent = _("This is the end of the log.");
+  else state.textContent = log.textContent ? "" : _("Nothing is written yet.");
+}
+
+async function poll() {
+  const page = await (await ask(`${log.dataset.url}?${new URLSearchParams({ cursor })}`))?.json();
+  if (page) take(page);
+}
+
+function hear(news) {
+  if (news.type === "lines") take(news);
+  else if (["Unauthorized", "NotFound", "Forbidden"].includes(news.code)) location.reload();
 }
 
 log.addEventListener("scroll", () => {
-  if (log.scrollHeight - log.scrollTop - log.clientHeight > 30) follow.checked = false;
+  if (log.scrollHeight - log.scrollTop - log.clientHeight > 30) following.checked = false;
 });
-follow.addEventListener("change", () => {
-  if (follow.checked) log.scrollTop = log.scrollHeight;
+following.addEventListener("change", () => {
+  if (following.checked) log.scrollTop = log.scrollHeight;
 });
 document.getElementById("follow-box").hidden = false;
-read();
+if (isRead) state.textContent = _("This is the end of the log.");
+else follow({ path: log.dataset.stream, hello: () => ({ cursor }), message: hear, poll });

@@ -32,6 +32,7 @@ from registry.sources import Sources
 from registry.tickets import Tickets
 from registry.trial import Trials
 from registry.views.sockets import Sockets
+from registry.watch import Watch
 
 EXTENSION = "paishare"
 
@@ -68,6 +69,7 @@ class Services:
     runner: RunnerClient
     runs: Runs
     tickets: Tickets
+    watch: Watch
     trials: Trials
     web: PublicWeb
     is_github_up: Callable[[], bool]

@@ -57,6 +57,8 @@ class Connection:
             self._server.close(code)
         self._server.connected = False
         self._server.event.set()
+        with suppress(OSError):  # what a web server says after its request belongs to nobody
+            self._server.sock.shutdown(socket.SHUT_WR)
 
     @property
     def is_open(self) -> bool:

@@ -17,6 +17,7 @@ def test_lines_of_all_tasks_come_by_themselves_until_the_job_has_ended(site, pag
     page.get_by_text("Nothing is written yet.").wait_for()
     site.runner.merged = {"lines": [line(0, "\x1b[31m<b>one</b>\x1b[0m"), line(1, "10%\r20%")],
                           "cursor": "1.40.0", "is_complete": True}
+    site.runner.changes.grew(JOB)
     page.get_by_text("This is the end of the log.").wait_for()
     assert page.locator("#all-log").inner_text().splitlines() == [
         "03:04:00.000 1/worker-0 | <b>one</b>", "03:04:01.000 1/worker-1 | 20%"]

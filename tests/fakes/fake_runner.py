@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from runner.changes import Changes
 from runner.spec import JOB_STATES
 
 NOW = "2026-11-21T08:00:00.000Z"
@@ -42,6 +43,7 @@ class FakeRunner:
         self.gpus: list[dict] = []
         self.gpu_jobs: dict[str, str] = {}
         self.limits = ""
+        self.changes = Changes()
         self._server = _Server(str(self.path), _Handler)
         self._server.runner = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -52,6 +54,7 @@ class FakeRunner:
         return f"unix:{self.path}"
 
     def close(self) -> None:
+        self.changes.close()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -89,6 +92,7 @@ class FakeRunner:
                         "attempt": 0}]}
         if key:
             self.keys[key] = id_
+        self.changes.changed(id_)
         return self.jobs[id_], 201
 
     def start(self, id_: str) -> None:
@@ -105,10 +109,12 @@ class FakeRunner:
                                 "cause": "none", "reason": "", "started_at": NOW,
                                 "finished_at": None, "tasks": tasks})
         job.update(state="RUNNING", stage="run", reason="1 task runs.", started_at=NOW)
+        self.changes.changed(id_)
 
     def write(self, id_: str, text: str, stream: str = "stdout", task=("main", 0)) -> None:
         place = (id_, len(self.jobs[id_]["attempts"]), *task)
         self.logs.setdefault(place, []).append({"stream": stream, "time": NOW, "text": text})
+        self.changes.grew(id_)
 
     def leave(self, id_: str, path: str, content: bytes, task=("main", 0)) -> None:
         self.files[(id_, len(self.jobs[id_]["attempts"]), *task, path)] = content
@@ -131,6 +137,13 @@ class FakeRunner:
                     "finished_at")}, "wall_s": 61.5, "cpu_s": 12.0, "peak_memory": 64 << 20,
                     "gpus": []} for task in attempt["tasks"]]}
         job.update(state=state, stage="end", reason=reason, finished_at=NOW)
+        self.changes.changed(id_)
+
+
+def summary(job: dict) -> dict:
+    """A job as lists have it."""
+    hidden = ("spec", "attempts", "events", "progress", "pulls")
+    return {key: value for key, value in job.items() if key not in hidden}
 
 
 class _Server(ThreadingMixIn, UnixStreamServer):
@@ -205,6 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(job, status)
             case "GET", ["jobs"]:
                 self._list(runner, query)
+            case "GET", ["changes"]:
+                news = runner.changes.since(query.get("since", ""), int(query.get("wait_s", 0)))
+                self._json({"mark": news.mark, "is_all": news.is_all, "logs": news.logs,
+                            "jobs": [summary(runner.jobs[id_]) for id_ in news.jobs]})
             case "GET", ["jobs", id_]:
                 self._json(runner.jobs[id_])
             case "POST", ["jobs", id_, "stop"]:
@@ -257,9 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
         if query.get("sort") == "oldest":
             found.reverse()
         found, limit = found[int(query.get("offset", 0)):], int(query["limit"])
-        hidden = ("spec", "attempts", "events", "progress", "pulls")
-        self._json({"jobs": [{key: value for key, value in job.items() if key not in hidden}
-                             for job in found[:limit]],
+        self._json({"jobs": [summary(job) for job in found[:limit]],
                     "counts": {state: sum(job["state"] == state for job in asked)
                                for state in JOB_STATES},
                     "next": found[limit - 1]["id"] if len(found) > limit else None})

@@ -76,7 +76,7 @@ def engine():
 @pytest.fixture
 def shop(tmp_path, engine):
     settings, store = Settings(home=tmp_path, socket=tmp_path / "s"), JobStore(tmp_path / "db")
-    yield Workshop(settings=settings, store=store, engine=engine, on_log=lambda: None,
+    yield Workshop(settings=settings, store=store, engine=engine, on_log=lambda job_id: None,
                    folders=JobFolders(tmp_path / "jobs"), kept=Kept(settings, store, engine),
                    storage=SimpleNamespace(has_copies=lambda _job: False))
     store.close()
