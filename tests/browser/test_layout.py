@@ -7,7 +7,9 @@ PAGES = ["/", "/?q=hello", "/?q=nothing-like-it", "/c/job/hello", "/c/data/point
          "/c/job/hostile", "/use/job/hello?param.epochs=x", "/submit", "/jobs", "/sources",
          "/publish", "/publish/new?type=data",
          "/settings/profile", "/settings/github", "/settings/tokens", "/settings/registries",
-         "/settings/appearance", "/settings/notifications", "/machine", "/api/docs", "/login", "/compare", "/compare?a=hello@1.0.0&b=hello",
+         "/settings/appearance", "/settings/notifications", "/machine", "/api/docs", "/login",
+         "/admin/sources", "/admin/users", "/admin/limits", "/admin/system",
+         "/compare", "/compare?a=hello@1.0.0&b=hello",
          "/changelog?of=job/hello", "/changelog?of=job/hostile", "/used-by?of=data/points"]
 SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, select, summary")]
     .filter((each) => each.checkVisibility({visibilityProperty: true}) && each.type !== "hidden"
@@ -51,7 +53,7 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_fits_a_phone_and_can_be_read(open_page, scheme):
-    page = open_page("ann", viewport=PHONE, color_scheme=scheme)
+    page = open_page("admin", viewport=PHONE, color_scheme=scheme)
     for path in PAGES:
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
