@@ -114,7 +114,7 @@ class RulesFile:
         try:
             rules_from_json(json.loads(text))
         except ValueError as error:
-            raise RunnerError(f"This is not JSON: {error}.") from error
+            raise RunnerError(Sentence("This is not JSON: {error}.", error=error)) from error
         path = self.path.resolve()
         aside = path.with_name(f".{path.name}.new")
         try:
@@ -122,8 +122,9 @@ class RulesFile:
             os.replace(aside, path)
         except OSError as error:
             aside.unlink(missing_ok=True)
-            raise RunnerError(f"{self.path} cannot be written: {error.strerror}. Whoever operates "
-                              "the machine can change it.") from error
+            raise RunnerError(Sentence(
+                "{path} cannot be written: {cause}. Whoever operates the machine can change it.",
+                path=self.path, cause=error.strerror)) from error
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

@@ -61,6 +61,11 @@ class RunnerProcess:
     def post(self, path: str, json=None, **headers):
         return self.http.post(self.url(path), json=json, headers=headers, timeout=60).json()
 
+    def put(self, path: str, json, status: int = 200):
+        answer = self.http.put(self.url(path), json=json, timeout=60)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
     def submit(self, spec, key: str | None = None) -> str:
         headers = {"Idempotency-Key": key} if key else {}
         return self.post("/jobs", {"spec": spec}, **headers)["id"]

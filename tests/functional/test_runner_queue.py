@@ -188,3 +188,31 @@ def test_a_port_that_another_program_has_costs_an_attempt_that_is_not_counted(qu
     if len(causes) == 1:
         pytest.skip("Docker publishes no ports for IPv6 here")
     assert set(causes[:-1]) == {"port"} and causes[-1] == ""
+
+
+def test_the_overview_says_who_holds_which_gpu_and_who_waits(queue):
+    holds = queue.submit(job(LONG, gpu=2, gpu_type="A100"))
+    queue.wait(holds, "RUNNING")
+    waits = queue.submit(job(gpu=1, gpu_type="A100"))
+    wait_for(lambda: queue.get("/overview")["waiting"][:1] and
+             queue.get("/overview")["waiting"][0]["position"] == 1, "it stands in the queue")
+    seen = queue.get("/overview")
+    assert seen["gpu_jobs"] == {"DECLARED-0": holds, "DECLARED-1": holds}
+    assert [(each["id"], each["needs"]) for each in seen["running"]] == [
+        (holds, {"cpus": 1, "memory_mb": 100, "gpus": 2})]
+    assert [each["id"] for each in seen["waiting"]] == [waits]
+    assert 0 < seen["disk"]["free"] < seen["disk"]["total"]
+    assert seen["engine_problem"] is None and seen["versions"]["docker"]
+
+
+def test_limits_that_are_sent_hold_at_once_and_wrong_ones_change_nothing(queue):
+    before = queue.get("/limits")
+    assert json.loads(before["text"]) == CLUSTERS and before["users"]["eve"]["jobs"] == 1
+    try:
+        changed = queue.put("/limits", {"text": json.dumps(CLUSTERS | {"perUser": {"gpus": 3}})})
+        assert changed["per_user"]["gpus"] == 3
+        refused = queue.put("/limits", {"text": '{"perUser": {"gpu": 3}}'}, status=400)
+        assert "unknown field 'gpu'" in refused["message"]
+        assert queue.get("/limits")["per_user"]["gpus"] == 3
+    finally:
+        queue.put("/limits", {"text": json.dumps(CLUSTERS)})

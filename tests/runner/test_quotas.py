@@ -86,3 +86,26 @@ def test_a_changed_file_counts_at_once_unless_it_is_wrong(tmp_path, caplog):
         os.utime(path, (number, number))
         assert file.rules().per_user.jobs == jobs
     assert "The rules from before stay." in caplog.text
+
+
+def test_rules_are_written_whole_and_only_if_they_are_right(tmp_path):
+    path = tmp_path / "clusters.json"
+    file = RulesFile(path)
+    file.write('{"users": {"ann": {"gpus": 2}}}')
+    assert file.rules().users["ann"].gpus == 2 and file.text() == path.read_text()
+    for wrong, message in (("{", "not JSON"), ('{"user": {}}', "unknown field 'user'"),
+                           ('{"perUser": {"gpus": -1}}', r"perUser\.gpus must be")):
+        with pytest.raises(RunnerError, match=message):
+            file.write(wrong)
+        assert file.rules().users["ann"].gpus == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["clusters.json"]
+
+
+def test_a_file_that_is_a_link_stays_one_and_a_place_that_is_not_there_is_said(tmp_path):
+    (tmp_path / "real.json").write_text("{}")
+    (tmp_path / "link.json").symlink_to("real.json")
+    RulesFile(tmp_path / "link.json").write('{"perUser": {"jobs": 3}}')
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == {"perUser": {"jobs": 3}}
+    with pytest.raises(RunnerError, match="cannot be written: No such file or directory"):
+        RulesFile(tmp_path / "nowhere" / "x.json").write("{}")
