@@ -23,6 +23,7 @@ from registry.errors import (
 )
 from registry.placeholders import as_text
 from registry.views.submissions import Submission, fit_of, in_our_form, resolved
+from runner.sentence import Sentence
 from runner.spec import JobSpec
 
 PARAMETER, SHORT_PARAMETER, BEFORE = "param.", "p.", "before."
@@ -85,12 +86,6 @@ class Check:
     def errors(self) -> list[Problem]:
         return [problem for problem in self.problems if problem.severity == "error"]
 
-    @property
-    def wants_gpus(self) -> bool:
-        return self.spec is not None and any(
-            role.resources.gpu for role in self.spec.task_roles)
-
-
 def draft_of_form(form: MultiDict[str, str]) -> Draft:
     """The draft as the page sent it; a parameter that nobody touched follows the text."""
     linked = frozenset(form.getlist("linked"))
@@ -138,9 +133,9 @@ def check(user: User, draft: Draft) -> Check:
         component = parse(draft.yaml)
     except InvalidInputError as error:
         return Check(problems=error.problems)
-    unknown = [Problem(path=f"parameters.{name}", message=(
-        f"The link sets `{name[:80]}`, but the job has no such parameter. It has: "
-        f"{', '.join(component.parameters) or 'none'}."))
+    unknown = [Problem(path=f"parameters.{name}", message=Sentence(
+        "The link sets `{name}`, but the job has no such parameter. It has: {names}.",
+        name=name[:80], names=", ".join(component.parameters) or Sentence("none")))
         for name in sorted(draft.linked - set(component.parameters))]
     known = replace(draft, values={name: value for name, value in draft.values.items()
                                    if name in component.parameters})

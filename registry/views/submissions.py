@@ -16,6 +16,7 @@ from registry.errors import (
 from registry.resolver import Resolved, resolve
 from registry.runs import PRIVATE
 from registry.views.services import services
+from runner.sentence import Sentence
 from runner.spec import JobSpec, Login, known_job_spec
 
 # In a job's origin: the text was changed after it came from there.
@@ -39,8 +40,9 @@ class Submission:
 def resolved(user: User, submission: Submission) -> Resolved:
     """Resolve it; raises InvalidInputError or ComponentError with every problem."""
     if not submission.reference and not submission.yaml:
-        raise InvalidInputError("There is nothing to run. Give the `reference` of a job in the "
-                                "marketplace, or a job as `yaml`.")
+        raise InvalidInputError(Sentence(
+            "There is nothing to run. Give the `reference` of a job in the marketplace, or a job "
+            "as `yaml`."))
     catalog = services().catalog
     entry = catalog.get(submission.reference, user_id=user.id) if submission.reference else None
     text, notes = in_our_form(submission.yaml or (entry.text if entry else ""))
@@ -96,8 +98,9 @@ def again(user: User, receipt: Mapping[str, Any], key: str | None) -> Mapping[st
     seen = {catalog.store(source.id).url for source in services().sources.visible(user_id=user.id)}
     for item in (item for role in spec.task_roles for item in role.inputs):
         if item.uri.startswith(catalog.home.absolute().as_uri()) and item.uri not in seen:
-            raise NotFoundError(f"The input {item.target} of this job came from a source that is "
-                                "not here any more, so nothing was run.")
+            raise NotFoundError(Sentence(
+                "The input {target} of this job came from a source that is not here any more, so "
+                "nothing was run.", target=item.target))
     return submit(user, spec, key)
 
 
@@ -105,13 +108,5 @@ def fit_of(spec: JobSpec) -> dict[str, Any] | None:
     """Whether this machine can run it; None where the runner does not answer."""
     try:
         return services().runner.explain(spec)
-    except RunnerUnavailableError:
-        return None
-
-
-def free_gpus() -> int | None:
-    """How many GPUs are free now; None where the runner does not answer."""
-    try:
-        return services().runner.machine()["free"]["gpus"]
     except RunnerUnavailableError:
         return None

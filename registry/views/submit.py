@@ -6,6 +6,7 @@ from typing import Any, Mapping
 
 from flask import Blueprint, jsonify, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import FileStorage
 
 from registry.accounts import User
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, RunnerUnavailableError
@@ -105,7 +106,7 @@ def check_text() -> ResponseReturnValue:
     return jsonify(
         problems=[problem_json(problem) for problem in (*found.problems, *found.advice)],
         roles=[_role_json(role) for role in found.spec.task_roles] if found.spec else [],
-        fit=found.fit, free_gpus=submissions.free_gpus() if found.wants_gpus else None)
+        fit=found.fit)
 
 
 @blueprint.post("/submit")
@@ -113,7 +114,8 @@ def submit() -> ResponseReturnValue:
     user, action = auth.required_user(), request.form.get("action", "check")
     file = request.files.get("file")
     if action == "import":
-        return _page(user, draft_of_file(file)) if file else _no_file(user)
+        address = request.form.get("address", "").strip()
+        return _imported(user, file, address) if file or address else _no_file(user)
     draft = converted(draft_of_form(request.form))
     found = check(user, draft)
     if action != "submit" or draft.conversion or found.errors or found.spec is None:
@@ -126,13 +128,25 @@ def submit() -> ResponseReturnValue:
 
 
 def _role_json(role: TaskRoleSpec) -> dict[str, Any]:
-    return {"name": role.name, "instances": role.instances, "image": role.image.uri,
-            "commands": role.commands, "gpus": role.instances * role.resources.gpu}
+    """`cpus`, `memory_mb` and `gpus` are those of all its instances together."""
+    each, count = role.resources, role.instances
+    return {"name": role.name, "instances": count, "image": role.image.uri,
+            "commands": role.commands, "cpus": count * each.cpu,
+            "memory_mb": count * each.memory_mb, "gpus": count * each.gpu}
+
+
+def _imported(user: User, file: FileStorage | None, address: str) -> ResponseReturnValue:
+    if file:
+        return _page(user, draft_of_file(file))
+    try:
+        return _page(user, Draft(yaml=services().web.text(address)))
+    except InvalidInputError as error:
+        return _page(user, draft_of_form(request.form), trouble=error.message), error.status
 
 
 def _no_file(user: User) -> ResponseReturnValue:
     draft = draft_of_form(request.form)
-    return _page(user, draft, trouble="Choose a file first, then press Import."), 400
+    return _page(user, draft, trouble="Choose a file or write an address, then press Import."), 400
 
 
 def _with_known_reference(user: User, draft: Draft) -> Draft:

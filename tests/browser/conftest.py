@@ -54,7 +54,7 @@ class Watch:
         self.errors = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._on_console)
-        page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._on_dialog)
         page.on("request", lambda request: self._on_request(site.url, request.url))
 
     def expect(self, text):
@@ -62,6 +62,14 @@ class Watch:
         before = len(self.errors)
         self.errors = [error for error in self.errors if text not in error]
         assert len(self.errors) < before, f"no {text!r} among {self.errors}"
+
+    def _on_dialog(self, dialog):
+        """A page with changes asks before it is left, and is left; no other dialog may open."""
+        if dialog.type == "beforeunload":
+            dialog.accept()
+        else:
+            self.errors.append(dialog.message)
+            dialog.dismiss()
 
     def _on_console(self, message):
         if message.type in ("error", "warning"):

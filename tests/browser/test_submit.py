@@ -3,11 +3,15 @@ import json
 import re
 import zlib
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
+from registry.public_web import PublicWeb
+from registry.views.services import EXTENSION
 from tests.fakes.web_home import HELLO
+from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
 
 COMMENTED = PLAIN.replace("epochs: 3", "epochs: 3     # more is slower").replace(
@@ -52,7 +56,7 @@ def test_problems_appear_at_their_line_and_their_field(form):
     assert link.inner_text() == f"Line {line}"
     expect(form.locator(".cm-lint-marker-error")).to_have_count(1)
     expect(form.locator(".cm-lintRange-error")).to_have_text("cpu")
-    form.locator("#blocks summary").first.click()
+    form.locator("#blocks summary", has_text="main").click()
     expect(form.get_by_label("CPU")).to_have_attribute("aria-invalid", "true")
     link.click()
     assert "cpu: 0" in form.evaluate("document.getSelection().toString()")
@@ -73,8 +77,8 @@ def test_a_field_changes_its_own_range_of_the_text(form):
     form.get_by_label("epochs").fill("12")
     assert yaml_of(form) == COMMENTED.replace("epochs: 3", "epochs: 12")
     form.get_by_label("lr").fill("1e-3")
-    form.locator("#blocks summary").first.click()
-    form.get_by_label("GPU").fill("2")
+    form.locator("#blocks summary", has_text="main").click()
+    form.get_by_label("GPU", exact=True).fill("2")
     form.get_by_label("Commands 1", exact=True).fill("python train.py: # now")
     assert yaml_of(form) == COMMENTED.replace("epochs: 3", "epochs: 12").replace(
         "lr: 0.1", "lr: 1e-3").replace("gpu: 0", "gpu: 2").replace(
@@ -109,6 +113,32 @@ def test_data_of_the_marketplace_is_found_and_used_by_the_task(form):
     text = yaml_of(form)
     assert "  - data/points@1.0.0\n" in text and "    data: points\n" in text
     expect(form.locator("#commands pre")).to_have_count(1)
+
+
+def test_what_is_removed_is_used_no_more_and_the_keyboard_stays_where_it_was(form):
+    write(form, COMMENTED)
+    form.get_by_role("button", name="Add an image").press("Enter")
+    form.get_by_role("button", name="Write it by hand").press("Enter")
+    name = form.locator(".block[open]").get_by_label("Name", exact=True)
+    expect(name).to_be_focused()
+    name.fill("torch")
+    form.locator(".block[open]").get_by_role("button", name="Remove", exact=True).press("Enter")
+    expect(form.get_by_role("button", name="Add an image")).to_be_focused()
+    assert yaml_of(form) == COMMENTED
+    form.locator("#blocks summary", has_text="busybox").press("Enter")
+    form.locator(".block[open]").get_by_role("button", name="Remove", exact=True).press("Enter")
+    assert "dockerimage: busybox" not in yaml_of(form) and "{name: busybox" not in yaml_of(form)
+    form.get_by_role("button", name="Undo").click()
+    assert yaml_of(form) == COMMENTED
+
+
+def test_settings_of_the_job_are_fields_too(form):
+    write(form, COMMENTED)
+    form.get_by_text("Settings of the job").click()
+    form.get_by_label("Time limit, minutes").fill("30")
+    assert yaml_of(form) == COMMENTED + "timeLimitMinutes: 30\n"
+    form.get_by_label("Time limit, minutes").fill("")
+    assert yaml_of(form) == COMMENTED
 
 
 def test_storage_is_written_by_hand(form):
@@ -169,9 +199,110 @@ def test_a_pasted_text_is_imported(form):
     expect(form.locator("#yaml")).to_have_value(PLAIN)
 
 
+def test_a_job_is_imported_from_an_address_and_shown_in_our_form(site, form):
+    with serving() as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        site.app.extensions[EXTENSION] = replace(site.services, web=PublicWeb([url]))
+        for path in ("v1.json", "none"):
+            form.get_by_text("Import", exact=True).first.click()
+            form.get_by_role("button", name="From an address").click()
+            form.get_by_label("Address of a YAML or JSON file").fill(f"{url}/{path}")
+            form.locator("#fetch").get_by_role("button", name="Import").click()
+            expect(form.locator("#notes")).to_contain_text(
+                "Check before running" if path == "v1.json" else "no such file for everybody")
+    expect(form.locator("#commands")).to_contain_text("echo v1")
+    form.watch.expect("400")
+    assert site.runner.jobs == {}
+
+
+def test_what_the_job_would_find_is_told_before_it_runs(site, page):
+    site.runner.outlook["supplies"] = [
+        {"kind": "image", "uri": "busybox:1", "missing": None},
+        {"kind": "file", "uri": "https://example.org/x.zip", "missing": 170_498_071}]
+    opened(page, "/use/job/hello")
+    outlook = page.locator("#outlook")
+    expect(outlook).to_contain_text("1 CPU · 100 MB · 0 GPU")
+    expect(outlook).to_contain_text("6 of 8 CPU · 12 GB of 16 GB")
+    expect(outlook).to_contain_text("170.5 MB + 1 of unknown size")
+    expect(outlook).to_contain_text("As soon as all of it is here.")
+    outlook.get_by_text("170.5 MB + 1").click()
+    expect(outlook.get_by_role("listitem").first).to_have_text(
+        "busybox:1 to be pulled, size unknown")
+    site.runner.fit = {"fit": "later", "reason": "It waits."}
+    page.get_by_label("epochs").fill("4")
+    expect(outlook).to_contain_text("in about 1 minute")
+
+
+def test_a_link_to_one_field_leads_to_it(site, page):
+    opened(page, "/use/job/hello")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/*")
+    opened(page, "/submit?from_job=000000000001"
+           "&focus=taskRoles.main.resourcePerInstance.memoryMB")
+    memory = page.get_by_label("Memory, MB", exact=True)
+    expect(memory).to_be_focused()
+    page.get_by_role("button", name="Double it: 200").click()
+    expect(memory).to_have_value("200")
+    assert "memoryMB: 200" in yaml_of(page) and len(site.runner.jobs) == 1
+    page.goto("/submit?from_job=000000000001&focus=parameters.speed")
+    expect(page.locator("#notes")).to_contain_text("The link points at parameters.speed")
+
+
+def test_the_values_of_a_template_are_shared_as_a_link(page):
+    opened(page, "/use/job/hello")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.get_by_label("epochs").fill("12")
+    page.get_by_text("Share", exact=True).click()
+    page.get_by_role("button", name="Copy a link to the template").click()
+    page.wait_for_function("() => window.copied")
+    link = page.evaluate("window.copied")
+    assert "/submit?use=examples/job/hello@" in link and link.endswith("&p.epochs=12")
+    opened(page, link)
+    assert page.get_by_label("epochs set by the link").input_value() == "12"
+
+
+def test_a_server_that_is_away_costs_nothing(site, page):
+    opened(page, "/use/job/hello")
+    page.context.set_offline(True)
+    page.get_by_label("epochs").fill("11")
+    expect(page.locator("#offline")).to_be_visible()
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("#away")).to_contain_text("your text is kept in this browser")
+    assert "epochs: 11" in page.evaluate(
+        "JSON.parse(Object.entries(localStorage).find(([key]) => /draft/.test(key))[1]).text")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_url("**/jobs/*")
+    page.watch.expect("ERR_INTERNET_DISCONNECTED")
+    (job,) = site.runner.jobs.values()
+    assert job["spec"]["parameters"]["epochs"] == 11
+
+
+def test_a_runner_that_is_away_keeps_the_page(site, page):
+    opened(page, "/use/job/hello")
+    site.runner.close()
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("#away")).to_contain_text("The runner does not answer")
+    expect(page.locator("#away").get_by_role("button")).to_be_focused()
+    page.watch.expect("503")
+
+
+def test_leaving_with_changes_asks(page):
+    asked = []
+    page.on("dialog", lambda dialog: asked.append(dialog.type))
+    opened(page, "/use/job/hello")
+    page.goto("/jobs")
+    opened(page, "/use/job/hello")
+    assert asked == []
+    page.get_by_label("epochs").press("End")
+    page.keyboard.type("1")
+    page.goto("/jobs")
+    assert asked == ["beforeunload"]
+
+
 def test_a_draft_survives_a_reload_and_a_login_and_can_be_dropped(form):
     write(form, COMMENTED)
-    expect(form.locator("#draft-state")).to_contain_text("draft saved")
+    expect(form.locator("#draft-state")).to_have_text(re.compile(r"draft saved \d\d:\d\d$"))
     form.context.clear_cookies()
     form.goto("/submit")
     form.locator("[name=username]").fill("ann")
@@ -203,6 +334,16 @@ def test_a_link_that_holds_a_job_says_to_check_it_and_runs_nothing(site, open_pa
     expect(page.locator("#commands")).to_contain_text("echo 3 0.1 true a text")
 
 
+def test_what_is_made_of_a_linked_job_survives_a_reload_and_still_warns(page):
+    word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
+    page.goto(f"/submit#yaml={word}")
+    page.get_by_label("epochs").fill("5")
+    expect(page.locator("#draft-state")).to_contain_text("draft saved")
+    page.reload()
+    expect(page.locator("#notes")).to_contain_text("Check before running")
+    assert "epochs: 5" in yaml_of(page)
+
+
 @pytest.mark.parametrize("word", ["abc", urlsafe_b64encode(zlib.compress(
     b"#" * 1_000_000)).decode().rstrip("=")])
 def test_a_link_that_is_cut_or_too_large_takes_nothing(page, word):
@@ -216,7 +357,7 @@ def test_the_shared_link_brings_the_same_text(form):
     form.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     form.get_by_text("Share", exact=True).click()
     form.get_by_role("button", name="Copy a link").click()
-    form.wait_for_function("window.copied")
+    form.wait_for_function("() => window.copied")
     link = form.evaluate("window.copied")
     other = form.context.new_page()
     other.goto(link)

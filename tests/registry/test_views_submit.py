@@ -147,7 +147,7 @@ def test_a_file_is_imported_in_place_of_the_text(ann):
 
 def test_an_import_without_a_file_says_what_to_do_and_keeps_the_text(ann):
     page = ann.post("/submit", action="import", yaml=PLAIN)
-    assert page.status_code == 400 and "Choose a file first" in page.text
+    assert page.status_code == 400 and "Choose a file or write an address" in page.text
     assert yaml_of(page) == PLAIN
 
 

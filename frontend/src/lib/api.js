@@ -5,9 +5,9 @@ import { token } from "./live.js";
 export const API = "/api/v3";
 
 // { ok, status, body }; status 0 where the server does not answer.
-export async function call(path, body) {
+export async function call(path, body, headers = {}) {
   const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body),
-    headers: { "Content-Type": "application/json", "X-CSRFToken": token() } };
+    headers: { "Content-Type": "application/json", "X-CSRFToken": token(), ...headers } };
   try {
     const response = await fetch(`${API}${path}`, options);
     return { ok: response.ok, status: response.status, body: await response.json() };

@@ -18,9 +18,9 @@ export class Draft {
   }
 
   // Whether it is kept.
-  write(text) {
+  write(text, isFromLink) {
     try {
-      localStorage.setItem(this.key, JSON.stringify({ text, at: Date.now() }));
+      localStorage.setItem(this.key, JSON.stringify({ text, at: Date.now(), isFromLink }));
       return true;
     } catch {
       return false;

@@ -1,20 +1,27 @@
-// The submit page with its editor: form and text in step, problems as one types, drafts, import, sharing.
+// The submit page with its editor: form and text in step, problems as one types, drafts; the rest stands beside.
 
 import { createEditor } from "../editor/editor.js";
 import { read } from "../editor/document.js";
 import * as problems from "../editor/problems.js";
 import { call } from "../lib/api.js";
 import { h } from "../lib/dom.js";
-import { ask, token } from "../lib/live.js";
+import { token } from "../lib/live.js";
 import { _ } from "../lib/texts.js";
-import { Draft, packed, unpacked } from "./drafts.js";
-import { Form, changed, kindsOf, valueAt } from "./form.js";
+import { Draft } from "./drafts.js";
+import { focusOn } from "./focus.js";
+import { Form } from "./form.js";
+import { importing } from "./importing.js";
 import { choose } from "./market.js";
 import * as preview from "./preview.js";
+import { sending } from "./sending.js";
+import { sentAs } from "./sent.js";
+import { shared, sharing } from "./sharing.js";
+import { changed, kindsOf, valueAt } from "./values.js";
 
 const CHECK_AFTER_MS = 250;
+const LOOK_AFTER_MS = 900;
 const SAVE_AFTER_MS = 400;
-const MAX_FILE = 256_000;
+const AGAIN_MS = [2000, 5000, 15_000, 30_000];
 const LONG = 10_000;
 const SMALL_JOB = `type: job
 name: my_job
@@ -42,9 +49,12 @@ const notes = document.getElementById("notes");
 const state = document.getElementById("draft-state");
 const template = form.dataset.again ? `again:${form.dataset.again}` : form.dataset.reference.replace(/@[0-9a-f]+$/, "") || "blank";
 const draft = new Draft(form.dataset.user, template);
+const sent = () => sentAs(original, editor.text, linked);
 
 let schemas = null;
 let isKept = true;
+let isFromLink = false;
+let isTouched = false;
 
 /* --- what the page came with ------------------------------------------------------------------ */
 
@@ -75,7 +85,7 @@ const started = filledIn();
 
 const editor = createEditor(form.elements.yaml, {
   schemas: () => schemas,
-  onChange: (text) => { follow(text); checkSoon(); keepSoon(); },
+  onChange: (text) => { follow(text); checkSoon(); keepSoon(); isTouched = true; },
   onSubmit: () => form.requestSubmit(document.getElementById("run")),
 });
 
@@ -112,24 +122,33 @@ function neighbours() {
 /* --- problems, and what will run ---------------------------------------------------------------- */
 
 let timer;
+let looking;
 let asked = 0;
+let failed = 0;
 
-function checkSoon() {
+function checkSoon(after = CHECK_AFTER_MS) {
   clearTimeout(timer);
-  timer = setTimeout(check, CHECK_AFTER_MS);
+  clearTimeout(looking);
+  timer = setTimeout(check, after);
 }
 
 async function check() {
   const number = ++asked;
   if (!editor.text.trim()) { show([]); return preview.clear(); }
   const answer = await asForm("/submit/check", sent());
-  if (number !== asked || !answer) return;
-  if (answer.roles.length) preview.show(answer);
-  else preview.clear();
+  if (number !== asked) return;
+  // Where the server is away nothing changes here, and it is asked again.
+  if (!answer) { checkSoon(AGAIN_MS[Math.min(failed++, AGAIN_MS.length - 1)]); return; }
+  failed = 0;
+  if (answer.roles.length) {
+    preview.show(answer);
+    looking = setTimeout(() => preview.look(request(), answer.roles), LOOK_AFTER_MS);
+  } else preview.clear();
   show(answer.problems);
 }
 
-// The answer to what the page would send now, or nothing where the server is away: then nothing changes here.
+addEventListener("online", () => checkSoon());
+
 async function asForm(address, { text, values, name }) {
   const body = new FormData();
   body.set("yaml", text);
@@ -137,8 +156,17 @@ async function asForm(address, { text, values, name }) {
   body.set("reference", form.elements.reference.value);
   for (const [key, value, old] of values) { body.set(`param.${key}`, value); body.set(`before.${key}`, old); }
   for (const each of linked) body.append("linked", each);
-  const response = await ask(address, { method: "POST", body, headers: { "X-CSRFToken": token() } });
-  return response?.json();
+  const response = await fetch(address, { method: "POST", body, headers: { "X-CSRFToken": token() } }).catch(() => null);
+  document.getElementById("offline").hidden = Boolean(response) && response.status < 500;
+  if (response?.redirected) { keep(); leave(form.dataset.login); }
+  return response?.ok && !response.redirected ? response.json() : null;
+}
+
+// The same as the API takes it.
+function request() {
+  const { text, values, name } = sent();
+  return { reference: form.elements.reference.value, yaml: text, name: name || null,
+    parameters: Object.fromEntries(values.map(([key, value]) => [key, value])) };
 }
 
 function show(found) {
@@ -158,13 +186,22 @@ function keepSoon() {
 function keep() {
   clearTimeout(keeping);
   if (editor.text === started) { draft.drop(); state.textContent = ""; isKept = true; return; }
-  isKept = draft.write(editor.text);
-  const time = new Date().toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" });
+  isKept = draft.write(editor.text, isFromLink);
+  const time = new Date().toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   state.textContent = isKept ? ` ${_("draft saved %(time)s", { time })}` : ` ${_("This browser keeps no draft: save it as a file.")}`;
 }
 
 addEventListener("pagehide", () => { if (keeping && !form.dataset.going) keep(); });
-addEventListener("beforeunload", (event) => { if (!isKept && !form.dataset.going) event.preventDefault(); });
+addEventListener("beforeunload", (event) => {
+  if (!form.dataset.going && (!isKept || isTouched && editor.text !== started)) event.preventDefault();
+});
+
+// Without a question: the page has what it wants.
+function leave(path) {
+  form.dataset.going = "yes";
+  clearTimeout(keeping);
+  location.assign(path);
+}
 
 function note(kind, ...content) {
   const element = h("div", { class: `alert ${kind}`, role: "status" }, ...content);
@@ -172,16 +209,19 @@ function note(kind, ...content) {
   return element;
 }
 
+const button = (words, work) => h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: work }, words);
+
 function offerDraft() {
   const found = draft.read();
   if (!found || found.text === started || form.dataset.isSent) return;
-  const time = new Date(found.at).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  const time = new Date(found.at).toLocaleString(document.documentElement.lang, { day: "numeric", month: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  if (found.isFromLink) warnOfLink();
   if (linked.size) {
-    const element = note("", _("There is a draft of yours from %(time)s.", { time }), " ", h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: () => { editor.change(found.text); element.remove(); } }, _("Bring it back")));
+    const element = note("", _("There is a draft of yours from %(time)s.", { time }), " ", button(_("Bring it back"), () => { editor.change(found.text); element.remove(); }));
     return;
   }
   editor.change(found.text);
-  const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: () => { editor.change(started); element.remove(); } }, _("Drop the draft")));
+  const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); element.remove(); }));
 }
 
 document.getElementById("reset").addEventListener("click", () => {
@@ -189,129 +229,38 @@ document.getElementById("reset").addEventListener("click", () => {
   editor.change(started);
   say(_("As it was in the beginning."));
 });
-document.getElementById("blank")?.addEventListener("click", () => { editor.change(SMALL_JOB); document.getElementById("begin").remove(); });
+document.getElementById("blank")?.addEventListener("click", () => { editor.change(SMALL_JOB); begun(); });
+const begun = () => document.getElementById("begin")?.remove();
 
-/* --- import ---------------------------------------------------------------------------------------- */
+/* --- a job in the link --------------------------------------------------------------------------- */
 
-async function take(text, name) {
-  if (text.length > MAX_FILE) { note("bad", _("%(name)s is larger than 256 kB. A job is a small text: keep data in a file of its own and give its address.", { name })); return; }
-  const { ok, status, body } = await call("/convert", { text });
-  if (!ok) {
-    note("bad", status ? body.message.replaceAll("`", "") : _("The server does not answer, so nothing was imported. Try again."));
-    return;
-  }
+async function takeShared() {
+  const text = await shared();
+  if (text === undefined) return false;
+  if (text === null) { note("bad", _("The link is cut off or not one of this page, so nothing was taken from it.")); return true; }
   form.elements.reference.value = "";
-  editor.change(body.yaml.replaceAll("\r\n", "\n"));
-  document.getElementById("begin")?.remove();
-  say(_("Imported %(name)s.", { name }));
-  if (!body.form) return;
-  note("warn", h("p", {}, _("This job was %(form)s. Below it stands in the form that runs here: look through it, then press Submit.", { form: body.form }),
-    body.notes.length ? ` ${_("Not everything could be taken over:")}` : ""), body.notes.length > 0 && problems.listed(editor, body.notes.map((each) => ({ ...each, line: null }))));
-}
-
-async function takeFile(file) {
-  if (file.size > MAX_FILE) { await take(" ".repeat(MAX_FILE + 1), file.name); return; }
-  await take((await file.text()).replace(/^\ufeff/, ""), file.name);
-}
-
-document.getElementById("import-file").addEventListener("click", () => form.elements.file.click());
-form.elements.file.addEventListener("change", async () => {
-  const [file] = form.elements.file.files;
-  if (file) await takeFile(file);
-  form.elements.file.value = "";
-});
-
-const paste = document.getElementById("paste");
-document.getElementById("import-text").addEventListener("click", () => { paste.returnValue = ""; paste.showModal(); });
-paste.addEventListener("close", () => {
-  const { value } = document.getElementById("pasted");
-  if (paste.returnValue === "take" && value.trim()) take(value, _("the pasted text"));
-});
-
-// A whole job in JSON that is pasted over the text is converted too.
-editor.view.contentDOM.addEventListener("paste", (event) => {
-  const text = event.clipboardData.getData("text/plain").trim();
-  const { from, to } = editor.view.state.selection.main;
-  const isWhole = !editor.text.trim() || to - from >= editor.text.trimEnd().length;
-  if (!isWhole || !text.startsWith("{") || !text.endsWith("}")) return;
-  event.preventDefault();
-  event.stopPropagation();
-  take(text, _("the pasted text"));
-}, true);
-
-document.body.dataset.drop = _("Drop it to import the job");
-const isFile = (event) => event.dataTransfer?.types.includes("Files");
-addEventListener("dragover", (event) => { if (isFile(event)) { event.preventDefault(); document.body.classList.add("dropping"); } });
-addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
-addEventListener("drop", (event) => {
-  if (!isFile(event)) return;
-  event.preventDefault();
-  document.body.classList.remove("dropping");
-  takeFile(event.dataTransfer.files[0]);
-}, true);
-
-/* --- sharing ----------------------------------------------------------------------------------------- */
-
-document.getElementById("share-link").addEventListener("click", async () => {
-  const link = `${location.origin}${form.getAttribute("action")}#yaml=${await packed(editor.text)}`;
-  document.getElementById("share-menu").open = false;
-  try {
-    await navigator.clipboard.writeText(link);
-    say(_("The link is copied."));
-  } catch {
-    note("", _("Copy this link:"), " ", h("code", { class: "wrap" }, link));
-  }
-});
-
-document.getElementById("save-file").addEventListener("click", () => {
-  const url = URL.createObjectURL(new Blob([editor.text], { type: "application/yaml" }));
-  h("a", { href: url, download: `${String(fields.job?.name ?? "job").replaceAll(/[^\w.~-]/g, "_")}.yaml` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-  document.getElementById("share-menu").open = false;
-});
-
-async function takeShared(word) {
-  try {
-    editor.change(await unpacked(word));
-  } catch {
-    note("bad", _("The link is cut off or not one of this page, so nothing was taken from it."));
-    return;
-  }
-  form.elements.reference.value = "";
-  document.getElementById("begin")?.remove();
+  isFromLink = true;
+  editor.change(text);
+  begun();
+  // A reload brings back what was made of it since.
+  history.replaceState(null, "", location.pathname);
   editor.markLines(Array.from({ length: editor.view.state.doc.lines }, (_each, at) => at + 1));
+  warnOfLink();
+  return true;
+}
+
+function warnOfLink() {
+  isFromLink = true;
   note("warn", h("b", {}, _("Check before running.")), " ", _("This job came with a link: whoever made the link wrote it. Read its commands below before you press Submit."));
 }
 
-/* --- submitting ---------------------------------------------------------------------------------------- */
+addEventListener("hashchange", takeShared);
 
-// Where only parameters and the name differ from the template, it is sent as the template with these values:
-// the receipt then names the version that ran, not a changed text.
-function sent() {
-  let text = editor.text;
-  const values = [];
-  const from = read(original).firstError ? {} : read(original).doc.toJS() ?? {};
-  const now = read(text).firstError ? {} : read(text).doc.toJS() ?? {};
-  for (const [name, old] of Object.entries(from.parameters ?? {})) {
-    const value = now.parameters?.[name];
-    if (value === undefined || typeof old === "object" && old !== null || (value === old && !linked.has(name))) continue;
-    const wanted = value === null ? "" : String(value);
-    values.push([name, wanted, old === null ? "" : String(old)]);
-    const node = read(original).doc.getIn(["parameters", name], true);
-    const source = node?.range ? original.slice(node.range[0], node.range[1]) : "";
-    const at = read(text).doc.getIn(["parameters", name], true)?.range;
-    if (at && value !== old) text = (source ? text.slice(0, at[0]) + source : text.slice(0, at[0]).trimEnd()) + text.slice(at[1]);
-  }
-  let name = "";
-  if (now.name !== from.name && typeof now.name === "string" && from.name) {
-    name = now.name;
-    text = changed(text, ["name"], from.name, "text") ?? text;
-  }
-  return text === original && original ? { text, values, name } : { text: editor.text, values: [], name: "" };
-}
+/* --- submitting ------------------------------------------------------------------------------------ */
 
-form.addEventListener("submit", (event) => {
-  const found = event.submitter?.value === "publish" ? { text: editor.text, values: [], name: "" } : sent();
+// Where the page itself is sent: to be published.
+function fill(action) {
+  const found = action === "publish" ? { text: editor.text, values: [], name: "" } : sent();
   for (const each of form.querySelectorAll("#parameters [name], [data-added]")) each.remove();
   const add = (name, value) => form.append(h("input", { type: "hidden", name, value, "data-added": "yes" }));
   form.elements.yaml.value = found.text;
@@ -324,9 +273,8 @@ form.addEventListener("submit", (event) => {
   }
   form.dataset.going = "yes";
   clearTimeout(keeping);
-  if (event.submitter?.value === "submit" && !problems.isWrong()) draft.drop();
-  else if (editor.text !== started) draft.write(editor.text);
-});
+  if (editor.text !== started) draft.write(editor.text, isFromLink);
+}
 
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
@@ -335,25 +283,23 @@ addEventListener("pageshow", (event) => {
   editor.change(`${editor.text}`);
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
-  event.preventDefault();
-  form.requestSubmit(document.getElementById("run"));
-});
-
 /* --- beginning --------------------------------------------------------------------------------------------- */
 
 form.elements.name.placeholder = "";
 form.elements.file.hidden = true;
+const page = { form, editor, note, say, begun, sent, request, original, leave, keep, show, fill, name: () => fields.job?.name, drop: () => draft.drop() };
+sharing(page);
+sending({ ...page, ...importing(page) });
 fields.update(editor.text);
 editor.change(started);
 if (linked.size) {
   const { doc } = read(started);
   editor.markLines([...linked].map((name) => doc.getIn(["parameters", name], true)?.range?.[0]).filter(Number.isInteger).map((at) => editor.view.state.doc.lineAt(at).number));
 }
-const shared = /^#yaml=([\w-]+)$/.exec(location.hash)?.[1];
-if (shared) await takeShared(shared);
-else offerDraft();
+if (!await takeShared()) offerDraft();
+const wanted = new URLSearchParams(location.search).get("focus");
+if (wanted) focusOn(wanted, fields, note);
+isTouched = false;
 const answer = await call("/schemas");
 schemas = answer.ok ? answer.body : null;
 check();

@@ -1,1 +1,0 @@
-import{f as n,j as s,k as r}from"./part-247MQNRB.js";n();r();var i="/api/v3";async function p(e,o){let a=o===void 0?{}:{method:"POST",body:JSON.stringify(o),headers:{"Content-Type":"application/json","X-CSRFToken":s()}};try{let t=await fetch(`${i}${e}`,a);return{ok:t.ok,status:t.status,body:await t.json()}}catch{return{ok:!1,status:0,body:null}}}export{p as a};
