@@ -87,7 +87,7 @@ class RunnerClient:
         return self._json("GET", ("limits",))
 
     def change_limits(self, text: str) -> dict[str, Any]:
-        """Put other limits into the runner's file; raises InvalidInputError where they are wrong."""
+        """Put other limits into the runner's file; raises InvalidInputError for wrong ones."""
         return self._json("PUT", ("limits",), body={"text": text})
 
     def exposition(self) -> Download:
@@ -258,6 +258,7 @@ class RunnerClient:
                                    {**self._auth(), **(headers or {})})
                 response = connection.getresponse()
                 answer = response.read()
+                self.seen_at = datetime.now(UTC)
             finally:
                 connection.close()
             if response.status >= 300:

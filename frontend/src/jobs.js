@@ -1,10 +1,12 @@
 // The list of jobs: rows change in place and never move; jobs that have come are offered, not pushed in.
 
 import { onKey } from "./lib/keys.js";
-import { ask, pause, whileHidden } from "./lib/live.js";
+import { ask, pause } from "./lib/live.js";
+import { follow } from "./lib/stream.js";
 import { _, ngettext } from "./lib/texts.js";
 
-const POLL_MS = 3000;
+const BETWEEN_MS = 1000; // however much changes
+const AGAIN_MS = 30_000; // how long jobs have lasted changes without a word
 const byId = (id) => document.getElementById(id);
 const rows = (root) => [...root.querySelectorAll("tr[id^=job-]")];
 const boxes = () => [...document.querySelectorAll("input[name=job]")];
@@ -82,9 +84,29 @@ function show() {
 document.addEventListener("click", (event) => { if (event.target.id === "show-new") show(); });
 onKey("/", () => { byId("q").focus(); byId("q").select(); });
 
-count();
-for (;;) {
-  await pause(POLL_MS);
-  await whileHidden();
-  await look();
+let isLooking = false;
+let isDue = false;
+
+async function lookSoon() {
+  isDue = true;
+  if (isLooking) return;
+  isLooking = true;
+  while (isDue) {
+    isDue = false;
+    await look();
+    await pause(BETWEEN_MS);
+  }
+  isLooking = false;
 }
+
+setInterval(() => {
+  if (!document.hidden && document.querySelector("tr[data-state=RUNNING]")) lookSoon();
+}, AGAIN_MS);
+
+count();
+follow({
+  path: byId("jobs-list").dataset.stream,
+  hello: () => ({ all: byId("jobs-list").dataset.all === "yes" }),
+  message: (news) => (news.type === "end" && news.code === "Unauthorized" ? location.reload() : lookSoon()),
+  poll: look,
+});

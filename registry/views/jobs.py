@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from flask import Blueprint, flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -10,10 +10,11 @@ from flask.typing import ResponseReturnValue
 from registry import receipts
 from registry.accounts import User
 from registry.entry import Entry
-from registry.errors import GoneError, NotFoundError
+from registry.errors import GoneError, NotFoundError, RunnerUnavailableError
 from registry.views import auth, submissions
 from registry.views.comparison import compared, group_titles
 from registry.views.downloads import is_image
+from registry.views.failure import LAST_LINES, failure_of
 from registry.views.job_access import (
     Task,
     found_in_log,
@@ -28,7 +29,7 @@ from registry.views.language import gettext as _
 from registry.views.language import ngettext
 from registry.views.services import services
 from registry.views.text import plain_log
-from runner.spec import FINAL_STATES, STAGES
+from runner.spec import FAILED, FINAL_STATES, STAGES
 
 FIRST_JOB = "bundled:job/digits_classifier"
 MOST_CHOSEN = 200
@@ -38,6 +39,13 @@ MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
 MAX_FILES = 100  # on a job's page; the page of files has all
 
 blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
+
+
+@blueprint.errorhandler(RunnerUnavailableError)
+def on_lost(error: RunnerUnavailableError) -> ResponseReturnValue:
+    """The runner does not answer: nobody knows how a job is, and the page says since when."""
+    return render_template("jobs/lost.html", error=error,
+                           seen=services().runner.seen_at), error.status
 
 
 @blueprint.get("")
@@ -83,7 +91,8 @@ def show(job_id: str) -> ResponseReturnValue:
     task = _chosen_task(job)
     records, offset, is_whole = _start_of_log(task)
     return render_template("jobs/show.html", **_facts(job), task=task, records=records,
-                           offset=offset, is_whole=is_whole)
+                           offset=offset, is_whole=is_whole,
+                           last_lines=_last_lines(records) if job["state"] == FAILED else [])
 
 
 @blueprint.get("/<job_id>/live")
@@ -185,7 +194,7 @@ def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
     previews = [item for item in files["artifacts"]
                 if is_image(item["path"]) and item["size"] <= MAX_PREVIEW_BYTES]
     return {"job": job, "is_final": job["state"] in FINAL_STATES, "files": files,
-            "stages": _stages(job),
+            "stages": _stages(job), "failure": failure_of(job),
             "artifacts": files["artifacts"], "previews": previews[-MAX_PREVIEWS:]}
 
 
@@ -202,11 +211,27 @@ def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:
-    """The task whose log is shown: `?task=worker-0&attempt=1`, else the first of the newest."""
-    text = request.args.get("task", "")
+    """The task whose log is shown: `?task=worker-0&attempt=1`, else the first of the newest.
+
+    Of a job that failed the one that failed first.
+    """
+    text, failure = request.args.get("task", ""), failure_of(job)
+    if not text and failure and "attempt" not in request.args:
+        text = f"{failure.role}-{failure.index}"
     role, _dash, index = text.rpartition("-")
     return task_of(job, role=role or text, index=_number(index),
                    attempt=_number(request.args.get("attempt", "")))
+
+
+def _last_lines(records: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """The end of a log, a line each, with its stream."""
+    lines: list[dict[str, str]] = []
+    for record in reversed(records):
+        found = record["text"].rstrip("\n").split("\n")[-LAST_LINES:]
+        lines[:0] = [{"stream": record["stream"], "text": text} for text in found]
+        if len(lines) >= LAST_LINES:
+            break
+    return lines[-LAST_LINES:]
 
 
 def _number(text: str) -> int:

@@ -61,7 +61,43 @@ def test_a_failed_job_says_why_and_offers_no_stop(web, ann):
     web.runner.end(JOB, "FAILED", "Task main-0 ran out of memory.", 137)
     page = ann.get(f"/jobs/{JOB}")
     assert "Failed Task main-0 ran out of memory." in text_of(page) and "137" in page.text
-    assert f"/jobs/{JOB}/stop" not in page.text and f"/submit?again={JOB}" in page.text
+    assert f"/jobs/{JOB}/stop" not in page.text and f"/submit?from_job={JOB}" in page.text
+
+
+def test_a_job_that_ran_out_of_memory_shows_its_last_lines_and_leads_to_more(web, ann):
+    web.runner.start(JOB)
+    web.runner.write(JOB, "".join(f"step {number}\n" for number in range(30)))
+    web.runner.write(JOB, "Killed\n", "stderr")
+    web.runner.end(JOB, "FAILED", "Task main-0 ran out of memory.", 137)
+    web.runner.jobs[JOB]["attempts"][0]["tasks"][0]["oom_killed"] = True
+    answer = ann.get(f"/jobs/{JOB}")
+    shown = re.search('(?s)<details class="last-lines".*?</details>', answer.text)[0]
+    assert "step 11\n" in shown and "step 10\n" not in shown
+    assert '<span class="stderr">Killed\n</span>' in shown
+    again = re.search('href="([^"]+)">Try again with more memory', answer.text)[1]
+    assert unescape(again) == (
+        f"/submit?from_job={JOB}&focus=taskRoles.main.resourcePerInstance.memoryMB")
+
+
+def test_a_job_that_failed_otherwise_shows_the_log_of_the_task_that_failed(web, ann):
+    web.runner.jobs[JOB]["spec"]["task_roles"][0]["instances"] = 2
+    web.runner.start(JOB)
+    web.runner.write(JOB, "no such file\n", task=("main", 1))
+    web.runner.end(JOB, "FAILED", "main-1 failed.", 2)
+    web.runner.jobs[JOB]["attempts"][0]["tasks"][0]["state"] = "STOPPED"
+    page = text_of(ann.get(f"/jobs/{JOB}"))
+    assert "The last lines of main-1 no such file" in page and "Change it and try again" in page
+    other = text_of(ann.get(f"/jobs/{JOB}?task=main-0"))
+    assert "Log of main-1, which failed first" in other
+
+
+def test_while_the_runner_is_away_a_job_is_lost_and_the_page_says_since_when(web, ann):
+    ann.get(f"/jobs/{JOB}")
+    web.runner.close()
+    answer = ann.get(f"/jobs/{JOB}")
+    page = text_of(answer)
+    assert answer.status_code == 503 and "Lost" in page and "It was last seen just now" in page
+    assert f'href="/jobs/{JOB}">Try again' in answer.text
 
 
 def test_the_parts_that_change_are_those_of_the_page(web, ann):
