@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from bench.components import Generator
-from registry import db
+from registry import db, garbage
 from registry.catalog import Catalog
 from registry.component import parse
 from registry.config import Settings
@@ -105,7 +105,9 @@ def add_sources(found: Settings, names: dict[str, int]) -> None:
 
 
 def sync_all(home: Path, url: str) -> Synced:
-    """Sync every source once; alone in a process, so that its peak is the sync's own."""
+    """Sync every source once as the sync process does; alone in one, so that its peak is its own.
+    """
+    garbage.search_seldom()
     found = settings(home, url)
     engine = db.create_engine(found.database_url)
     catalog = Catalog(engine, found.git_dir)
