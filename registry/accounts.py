@@ -14,6 +14,7 @@ from argon2.exceptions import VerificationError
 
 from registry.db import api_tokens, users
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
+from runner.sentence import Sentence
 
 MIN_PASSWORD = 8
 MAX_PASSWORD = 1024
@@ -71,7 +72,8 @@ class Accounts:
     def create_user(self, name: str, password: str, is_admin: bool = False) -> User:
         """Add a user; raises InvalidInputError, or ConflictError where the name is taken."""
         if not _NAME.fullmatch(name):
-            raise InvalidInputError("A user's name is 1 to 64 letters, digits, or - . _ ~.")
+            raise InvalidInputError(Sentence(
+                "A user's name is 1 to 64 letters, digits, or - . _ ~."))
         _check_password(password, "password")
         try:
             with self._engine.begin() as connection:
@@ -79,7 +81,8 @@ class Accounts:
                     name=name, password_hash=_HASHER.hash(password), is_admin=is_admin,
                     session_epoch=0, created_at=_now()))
         except sa.exc.IntegrityError as error:
-            raise ConflictError(f"There is already a user called {name}.") from error
+            raise ConflictError(Sentence(
+                "There is already a user called {name}.", name=name)) from error
         return self.user_named(name)
 
     def ensure_admin(self) -> str | None:
@@ -102,11 +105,13 @@ class Accounts:
 
     def user(self, id_: int) -> User:
         """The user; raises NotFoundError."""
-        return self._one(users.c.id == id_, f"There is no user with the number {id_}.")
+        return self._one(users.c.id == id_, Sentence(
+            "There is no user with the number {id_}.", id_=id_))
 
     def user_named(self, name: str) -> User:
         """The user; raises NotFoundError."""
-        return self._one(users.c.name == name, f"There is no user called {name}.")
+        return self._one(users.c.name == name, Sentence(
+            "There is no user called {name}.", name=name))
 
     def verify_password(self, name: str, password: str) -> User | None:
         """The user whose password this is, else None; takes as long for a name nobody has."""
@@ -188,7 +193,7 @@ class Accounts:
             count = connection.execute(api_tokens.delete().where(
                 api_tokens.c.id == id_, api_tokens.c.user_id == user.id)).rowcount
         if not count:
-            raise NotFoundError("You have no such API token. It may be revoked already.")
+            raise NotFoundError(Sentence("You have no such API token. It may be revoked already."))
 
     def _change(self, user: User, **values: Any) -> None:
         """One transaction, so that of two admins who demote each other one remains."""
@@ -197,8 +202,9 @@ class Accounts:
             connection.execute(admins.order_by(users.c.id).with_for_update())
             connection.execute(users.update().where(users.c.id == user.id).values(**values))
             if not connection.scalars(admins).first():
-                raise ConflictError(f"{user.name} is the only admin who may log in. Make somebody "
-                                    "else an admin first.")
+                raise ConflictError(Sentence(
+                    "{name} is the only admin who may log in. Make somebody else an admin first.",
+                    name=user.name))
 
     def _one(self, condition: sa.ColumnElement[bool], message: str) -> User:
         with self._engine.connect() as connection:
@@ -228,7 +234,8 @@ def _is_password(password_hash: str, password: str) -> bool:
 
 def _check_password(password: str, path: str) -> None:
     if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-        message = f"A password has {MIN_PASSWORD} to {MAX_PASSWORD} characters."
+        message = Sentence(
+            "A password has {least} to {most} characters.", least=MIN_PASSWORD, most=MAX_PASSWORD)
         raise InvalidInputError(message, [Problem(message=message, path=path)])
 
 

@@ -16,6 +16,7 @@ from registry.entry import Entry, entry_of, newest_first, select_entries
 from registry.errors import NotFoundError
 from registry.git_store import GitStore
 from registry.reference import Reference
+from runner.sentence import Sentence
 
 MAX_COMPARED, MAX_ALIKE = 40, 100
 
@@ -138,7 +139,7 @@ class Catalog:
         close = _closest(wanted.name, names)
         near = [f"{row[0]}/{row[1]}" for item in close for row in known
                 if row[1] == item and type in (None, row[0])]
-        return NotFoundError(f"There is no component {wanted}.", near[:5])
+        return NotFoundError(Sentence("There is no component {wanted}.", wanted=wanted), near[:5])
 
 
 def _closest(name: str, names: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from registry.component_rules import PLACEHOLDER
 from registry.placeholders import as_text
+from runner.sentence import Sentence
 
 BREAKING, COMPATIBLE, COSMETIC = "breaking", "compatible", "cosmetic"
 MAX_SHOWN = 80
@@ -84,7 +85,8 @@ def changed(pair: Pair, rule: Rule) -> Iterator[Change]:
         return
     said = list(rule(pair))
     yield from said or [pair.change(
-        "writing", f"`{pair.path}` is written otherwise and means the same.", COSMETIC)]
+        "writing", Sentence(
+            "`{path}` is written otherwise and means the same.", path=pair.path), COSMETIC)]
 
 
 def field_changes(pair: Pair, rules: Mapping[str, Rule]) -> Iterator[Change]:
@@ -96,11 +98,12 @@ def field_changes(pair: Pair, rules: Mapping[str, Rule]) -> Iterator[Change]:
 def other(pair: Pair) -> Iterator[Change]:
     """A field that PAIShare does not know, and so cannot judge."""
     if pair.old is MISSING:
-        sentence = f"`{pair.path}` is new: {shown(pair.new)}."
+        sentence = Sentence("`{path}` is new: {new}.", path=pair.path, new=shown(pair.new))
     elif pair.new is MISSING:
-        sentence = f"`{pair.path}` is gone; it was {shown(pair.old)}."
+        sentence = Sentence("`{path}` is gone; it was {old}.", path=pair.path, old=shown(pair.old))
     else:
-        sentence = f"`{pair.path}` goes {from_to(pair.old, pair.new)}."
+        sentence = Sentence("`{path}` goes {change}.", path=pair.path,
+                            change=from_to(pair.old, pair.new))
     yield pair.change("other fields", sentence, is_new=pair.old is MISSING)
 
 
@@ -139,12 +142,12 @@ def is_placeholder(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     if value is MISSING:
-        return "nothing"
+        return Sentence("nothing")
     text = as_text(value) if not isinstance(value, str) or "\n" not in value else json.dumps(
         value, ensure_ascii=False)
     text = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-    return "`" + text.replace("`", "'") + "`" if text else "nothing"
+    return "`" + text.replace("`", "'") + "`" if text else Sentence("nothing")
 
 
 def from_to(old: Any, new: Any) -> str:
-    return f"from {shown(old)} to {shown(new)}"
+    return Sentence("from {old} to {new}", old=shown(old), new=shown(new))

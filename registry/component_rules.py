@@ -118,9 +118,10 @@ def _wrong(path: Path, schema: Mapping[str, Any], error: ValidationError) -> str
         return Sentence(
             "{name} has {size:,} {unit}; at most {most:,} are possible. Shorten it.",
             name=name, size=len(error.instance), unit=unit, most=error.validator_value)
+    title = schema.get("title")
     return Sentence(
         "{name} must be {wanted}, but is {value}. {instead}", name=name,
-        wanted=Sentence(schema["title"]) if "title" in schema else Sentence("another value"),
+        wanted=Sentence(title) if title else Sentence("another value"),
         value=_shown(error.instance), instead=_instead(path, schema, error.instance))
 
 

@@ -9,6 +9,7 @@ from alembic.config import Config
 from sqlalchemy import event
 
 from registry.errors import DatabaseUnavailableError, RegistryError
+from runner.sentence import restored, stored
 
 CONNECT_TIMEOUT_S = "10"
 NUL_SIGN = "\N{SYMBOL FOR NULL}"
@@ -34,6 +35,18 @@ class Text(sa.types.TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         return value.replace("\0", NUL_SIGN) if value else value
+
+
+class Said(Text):
+    """A text that may be a sentence, which is kept with what it is made of."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        return super().process_bind_param(stored(value) if value else value, dialect)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        return restored(value) if value else value
 
 
 metadata = sa.MetaData(naming_convention={
@@ -81,7 +94,7 @@ sources = sa.Table(
     sa.Column("commits", sa.Integer, nullable=False,
               comment="length of the history at that sync; a deepened shallow clone shows by it"),
     sa.Column("synced_at", sa.DateTime),
-    sa.Column("sync_error", Text,
+    sa.Column("sync_error", Said,
               comment="why the last sync failed as a whole; None when it did not"),
     sa.Column("sub_paths", sa.JSON, nullable=False, server_default="[]",
               comment="folders below which components are looked for; empty: everywhere"),
@@ -208,7 +221,7 @@ events = sa.Table(
     sa.Column("type", Text(16), nullable=False),
     sa.Column("name", Text(255), nullable=False),
     sa.Column("version", Text(255), nullable=False),
-    sa.Column("detail", Text, nullable=False, comment="a sentence for people; may be empty"),
+    sa.Column("detail", Said, nullable=False, comment="a sentence for people; may be empty"),
     sa.Index("ix_events_type_name", "type", "name"),
     sqlite_autoincrement=True,  # a reader who knows the last id finds what is newer
 )
@@ -242,6 +255,7 @@ runs = sa.Table(
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.UniqueConstraint("job_id", "source_id", "type", "name"),
     sa.Index("ix_runs_source_id_type_name", "source_id", "type", "name"),
+    sa.Index("ix_runs_user_id", "user_id"),
     comment="one row for each component that took part in a submitted job",
 )
 
@@ -328,7 +342,7 @@ publications = sa.Table(
     sa.Column("pull_number", sa.Integer),
     sa.Column("pull", sa.JSON, comment="what was last seen of it: url, state, checks, reviews"),
     sa.Column("problem", Text(32), comment="a code: why it does not go on by itself"),
-    sa.Column("detail", Text, nullable=False, server_default="",
+    sa.Column("detail", Said, nullable=False, server_default="",
               comment="GitHub's own words, without secrets"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_at", sa.DateTime, comment="not before then; None: nothing more to do"),

@@ -11,6 +11,7 @@ from registry.errors import NotFoundError
 from registry.source import GITHUB
 from registry.visibility import set_private
 from registry.webhooks import HIDDEN, Change, Event, Pull, Push, secret_of
+from runner.sentence import Sentence
 
 KEPT_FOR = timedelta(days=7)
 
@@ -40,7 +41,8 @@ class Deliveries:
             repo_id = connection.scalar(sa.select(sources.c.repo_id).where(
                 sources.c.id == source_id, sources.c.kind == GITHUB))
             if repo_id is None:
-                raise NotFoundError("This source was removed. Delete the webhook on GitHub.")
+                raise NotFoundError(Sentence(
+                    "This source was removed. Delete the webhook on GitHub."))
             if not _note(connection, delivery, now):
                 return False
             if event is not None and event.repo_id == repo_id:

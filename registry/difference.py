@@ -23,11 +23,14 @@ from registry.component import Component
 from registry.job_changes import JOB_FIELDS
 from registry.reference import number_of
 from registry.uri_changes import data_uri, image_uri, script_uri
+from runner.sentence import Sentence
 
 SAME = "same"
 MAJOR, MINOR, PATCH = "major", "minor", "patch"
+_NAMES = {"name": Sentence("name"), "type": Sentence("type")}
 _STEPS = (PATCH, MINOR, MAJOR)
-_PROMISES = {PATCH: "that only something was mended", MINOR: "that nothing breaks"}
+_PROMISES = {PATCH: Sentence("that only something was mended"),
+             MINOR: Sentence("that nothing breaks")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ def compare(before: Component, after: Component, *, is_one_source: bool = True) 
     """
     changes = changes_between(before.document, after.document)
     if not changes and before.text != after.text:
-        changes = (Change(path="", area="writing", verdict=COSMETIC, sentence=(
+        changes = (Change(path="", area="writing", verdict=COSMETIC, sentence=Sentence(
             "Only comments, spacing or the order of fields changed; it means the same.")),)
     verdict, step = verdict_of(changes), step_of(changes)
     return Difference(changes=changes, verdict=verdict, step=step,
@@ -97,8 +100,10 @@ def version_warning(before: str, after: str, changes: tuple[Change, ...]) -> str
     if not step or not before and not after:
         return ""
     if before == after:
-        return (f"Both say {after}, and yet they differ: this version was written anew after it "
-                f"was published. A version of its own{_like(before, step)} keeps the two apart.")
+        return Sentence(
+            "Both say {after}, and yet they differ: this version was written anew after it was "
+            "published. A version of its own{example} keeps the two apart.", after=after,
+            example=_like(before, step))
     old, new = number_of(before), number_of(after)
     if old is None or new is None or new <= old or new.prerelease:
         return ""
@@ -106,13 +111,15 @@ def version_warning(before: str, after: str, changes: tuple[Change, ...]) -> str
     if _STEPS.index(said) >= _STEPS.index(needed):
         return ""
     gravest = next(change for change in changes if _step(change) == step)
-    return (f"The step from {before} to {after} says {_PROMISES[said]}, but the changes say more: "
-            f"{gravest.sentence} {next_version(before, step)} would tell.")
+    return Sentence(
+        "The step from {before} to {after} says {promise}, but the changes say more: {change} "
+        "{suggested} would tell.", before=before, after=after, promise=_PROMISES[said],
+        change=gravest.sentence, suggested=next_version(before, step))
 
 
 def _like(version: str, step: str) -> str:
     suggested = next_version(version, step)
-    return f", such as {suggested}," if suggested else ""
+    return Sentence(", such as {suggested},", suggested=suggested) if suggested else ""
 
 
 def _step(change: Change) -> str:
@@ -138,33 +145,36 @@ def _taken(old: Version, new: Version) -> str:
 # --- fields of every component -----------------------------------------------------------------
 
 def _identity(pair: Pair) -> Iterator[Change]:
-    yield pair.change("identity", f"The {pair.path} goes {from_to(pair.old, pair.new)}: they are "
-                                  "not the same component.", BREAKING)
+    yield pair.change("identity", Sentence(
+        "The {name} goes {change}: they are not the same component.", name=_NAMES[pair.path],
+        change=from_to(pair.old, pair.new)), BREAKING)
 
 
 def _version(pair: Pair) -> Iterator[Change]:
     if not (pair.is_added and pair.is_removed):
-        yield pair.change("description", _text_sentence("version", pair), COSMETIC)
+        yield pair.change("description", _text_sentence(Sentence("version"), pair), COSMETIC)
 
 
 def _contributor(pair: Pair) -> Iterator[Change]:
     if not (pair.is_added and pair.is_removed):
-        yield pair.change("description", _text_sentence("contributor", pair), COSMETIC)
+        yield pair.change("description", _text_sentence(Sentence("contributor"), pair), COSMETIC)
 
 
 def _description(pair: Pair) -> Iterator[Change]:
     if pair.is_added and pair.is_removed:
         return
-    how = "new" if pair.is_added else "gone" if pair.is_removed else "another"
-    yield pair.change("description", f"The description is {how}.", COSMETIC)
+    sentence = Sentence("The description is new.") if pair.is_added else \
+        Sentence("The description is gone.") if pair.is_removed else \
+        Sentence("The description is another.")
+    yield pair.change("description", sentence, COSMETIC)
 
 
 def _text_sentence(name: str, pair: Pair) -> str:
     if pair.is_added:
-        return f"The {name} is new: {shown(pair.new)}."
+        return Sentence("The {name} is new: {new}.", name=name, new=shown(pair.new))
     if pair.is_removed:
-        return f"The {name} is gone; it was {shown(pair.old)}."
-    return f"The {name} goes {from_to(pair.old, pair.new)}."
+        return Sentence("The {name} is gone; it was {old}.", name=name, old=shown(pair.old))
+    return Sentence("The {name} goes {change}.", name=name, change=from_to(pair.old, pair.new))
 
 
 _FIELDS: dict[str, Rule] = {

@@ -11,8 +11,10 @@ from registry import visibility
 from registry.db import marks, sources, versions
 from registry.errors import Problem
 from registry.reference import DEPRECATED, YANKED, is_referable, version_order
+from runner.sentence import Sentence, heard, joined
 
 _MARK = ("reason", "successor", "created_at", "version")
+_KINDS = {YANKED: Sentence("yanked"), DEPRECATED: Sentence("deprecated")}
 _MARKED = (f"{YANKED}_", f"{DEPRECATED}_")
 
 
@@ -71,9 +73,11 @@ class Entry:
     @property
     def advice(self) -> tuple[str, ...]:
         """What someone who is about to use it should know, a sentence or two each."""
-        return tuple(
-            f"`{self.reference}` is {kind}: {mark.reason.rstrip('.')}."
-            + (f" Use `{mark.successor}` instead." if mark.successor else "")
+        return tuple(joined(
+            Sentence("`{reference}` is {kind}: {reason}.", reference=self.reference,
+                     kind=_KINDS[kind], reason=mark.reason.rstrip(".")),
+            Sentence("Use `{successor}` instead.", successor=mark.successor)
+            if mark.successor else "")
             for kind, mark in ((YANKED, self.yanked), (DEPRECATED, self.deprecated)) if mark)
 
     @property
@@ -122,7 +126,7 @@ def newest_first(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def problems_of(items: Sequence[dict[str, Any]]) -> tuple[Problem, ...]:
-    return tuple(Problem(**item) for item in items)
+    return tuple(Problem(**item) for item in heard(items))
 
 
 def _is_about(mark: sa.FromClause, kind: str, version: Any) -> sa.ColumnElement[bool]:

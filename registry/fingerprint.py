@@ -8,6 +8,7 @@ from typing import Any, Iterator
 import sqlalchemy as sa
 
 from registry.db import file_problems, marks, purges, sources, versions
+from runner.sentence import heard
 
 _VERSION = ("type", "name", "version", "blob", "commit", "path", "last_commit", "head_path",
             "contributor", "description", "warnings", "is_latest", "is_present", "is_moved",
@@ -53,7 +54,7 @@ def _of_source(connection: sa.Connection, id: int, name: str) -> Iterator[str]:
 
 
 def _picked(row: sa.Row[Any], fields: tuple[str, ...]) -> dict[str, Any]:
-    return {field: row._mapping[field] for field in fields}
+    return {field: heard(row._mapping[field]) for field in fields}
 
 
 def _line(kind: str, source: str, values: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 from registry.commits import Commit, ReadTree, Small, entry_at
 from registry.errors import NotFoundError, RegistryError
 from registry.trees import Tree
+from runner.sentence import Sentence
 
 CACHED_TREES = 32
 SMALL_BYTES, MAX_SMALL = 1024, 40_000  # kept in memory
@@ -52,8 +53,9 @@ def guarding(path: Path, ask: Callable[[T], U]) -> Callable[[T], U]:
 
 
 def _unreadable(path: Path, error: Exception) -> RegistryError:
-    return RegistryError(f"The repository {path} cannot be read ({type(error).__name__}: "
-                         f"{str(error)[:200]}). Check it with `git -C {path} fsck`.")
+    return RegistryError(Sentence(
+        "The repository {path} cannot be read ({kind}: {error}). Check it with `git -C {path} "
+        "fsck`.", path=path, kind=type(error).__name__, error=str(error)[:200]))
 
 
 def keep_small(small: Small, id: bytes, kind: int, content: bytes) -> None:
@@ -88,7 +90,7 @@ def commit_of(repo: Repo, commit: str, small: Small | None = None) -> Commit:
     """With those of its parents that are here; raises NotFoundError."""
     found = find_commit(repo, commit, small)
     if found is None:
-        raise NotFoundError(f"There is no commit {commit[:40]}.")
+        raise NotFoundError(Sentence("There is no commit {commit}.", commit=commit[:40]))
     here = [id for id in found.parents if ObjectID(id.encode()) in repo.object_store]
     return found.among(here)
 
@@ -97,7 +99,7 @@ def blob_of(repo: Repo, blob: str) -> bytes:
     try:
         return repo.object_store.get_raw(ObjectID(blob.encode()))[1]
     except KeyError as error:
-        raise NotFoundError(f"There is no file content {blob}.") from error
+        raise NotFoundError(Sentence("There is no file content {blob}.", blob=blob)) from error
 
 
 def tree_reader(repo: Repo, small: Small | None = None) -> ReadTree:

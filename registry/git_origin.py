@@ -13,6 +13,7 @@ from dulwich.repo import Repo
 from registry.commits import Commit, new_objects, parents_first
 from registry.errors import RegistryError
 from registry.git_objects import commit_of, find_commit, tree_reader
+from runner.sentence import Sentence
 
 HEAD = Ref(b"HEAD")
 TAGS = Ref(b"refs/tags")
@@ -21,8 +22,9 @@ MAX_LOOSE = 100
 
 def refuse_sha256(origin: Repo) -> None:
     if origin.object_format.hex_length != 40:
-        raise RegistryError(f"{origin.path} names its objects by {origin.object_format.name}, "
-                            "which is not supported. Make a copy of it that uses sha1.")
+        raise RegistryError(Sentence(
+            "{path} names its objects by {name}, which is not supported. Make a copy of it that "
+            "uses sha1.", path=origin.path, name=origin.object_format.name))
 
 
 def default_head(origin: Repo) -> ObjectID | None:
@@ -34,9 +36,9 @@ def default_head(origin: Repo) -> ObjectID | None:
         if name in branches:
             return branches[Ref(name)]
     if len(branches) > 1:
-        raise RegistryError(
-            f"HEAD of {origin.path} names a branch that does not exist. Let it name one that does: "
-            f"`git -C {origin.path} symbolic-ref HEAD refs/heads/BRANCH`.")
+        raise RegistryError(Sentence(
+            "HEAD of {path} names a branch that does not exist. Let it name one that does: `git -C "
+            "{path} symbolic-ref HEAD refs/heads/BRANCH`.", path=origin.path))
     return next(iter(branches.values()))
 
 

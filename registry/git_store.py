@@ -39,6 +39,7 @@ from registry.git_packs import (
 from registry.git_snapshot import new_commit, tree_with, write_tree
 from registry.reader import Reader
 from registry.source import FolderFile
+from runner.sentence import Sentence
 
 BRANCH = Ref(b"refs/heads/main")
 CACHE_BYTES = 16 << 20  # of objects that others are deltas of, for each pack
@@ -62,7 +63,8 @@ class GitStore:
         with self._open() as repo:
             mode, id = entry_of(repo, commit, path)
             if not stat.S_ISREG(mode):
-                raise NotFoundError(f"There is no file {path} at commit {commit[:12]}.")
+                raise NotFoundError(Sentence(
+                    "There is no file {path} at commit {commit}.", path=path, commit=commit[:12]))
             return blob_of(repo, id)
 
     def kind(self, commit: str, path: str) -> str | None:
@@ -317,8 +319,9 @@ class GitStore:
         try:
             return Repo(str(self.path))
         except git_errors.NotGitRepository as error:
-            raise NotFoundError(f"The store {self.path} is not there yet; the next sync "
-                                "makes it.") from error
+            raise NotFoundError(Sentence(
+                "The store {path} is not there yet; the next sync makes it.",
+                path=self.path)) from error
 
     def _create(self) -> None:
         """Make the store aside and move it into place, so that nobody ever meets half of one."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from registry.errors import RegistryError
+from runner.sentence import Sentence
 
 AGENT = "paishare"
 MAX_TAGS = 50_000
@@ -51,10 +52,10 @@ class Stream:
     def _more(self) -> None:
         chunk = next(self._chunks, b"")
         if not chunk:
-            raise WireError("The answer ended too early.")
+            raise WireError(Sentence("The answer ended too early."))
         self.received += len(chunk)
         if self.received > self._left:
-            raise TooMuchError(f"The answer has more than {self._left} bytes.")
+            raise TooMuchError(Sentence("The answer has more than {left} bytes.", left=self._left))
         self._buffer = self._buffer[self._at:] + chunk
         self._at = 0
 
@@ -84,7 +85,9 @@ def read_refs(stream: Stream, branch: str | None, tag_prefix: str | None) -> Ref
         elif tag_prefix is not None and name.startswith(f"refs/tags/{tag_prefix}"):
             tags[name.removeprefix("refs/tags/")] = attributes.get("peeled", id)
             if len(tags) > MAX_TAGS:
-                raise TooMuchError(f"More than {MAX_TAGS} tags begin with {tag_prefix!r}.")
+                raise TooMuchError(Sentence(
+                    "More than {most} tags begin with {prefix!r}.", most=MAX_TAGS,
+                    prefix=tag_prefix))
     found = branch or (leads_to or "").removeprefix("refs/heads/") or None
     return Refs(head=head, branch=found, tags=tags)
 
@@ -95,15 +98,15 @@ def pack_data(stream: Stream) -> Iterator[bytes]:
         if line.rstrip(b"\n") == b"packfile":
             break
     else:
-        raise WireError("The answer holds no pack.")
+        raise WireError(Sentence("The answer holds no pack."))
     for line in _lines(stream):
         band, data = line[:1], line[1:]
         if band == bytes([_DATA]):
             yield data
         elif band == bytes([_ERROR]):
-            raise WireError(f"GitHub says: {_shown(data)}")
+            raise WireError(Sentence("GitHub says: {said}", said=_shown(data)))
         elif band != bytes([_PROGRESS]):
-            raise WireError("The answer is none of Git's.")
+            raise WireError(Sentence("The answer is none of Git's."))
 
 
 def _request(command: str, lines: Sequence[str]) -> bytes:
@@ -123,7 +126,7 @@ def _lines(stream: Stream) -> Iterator[bytes]:
         if line == _FLUSH:
             return
         if line.startswith(b"ERR "):
-            raise WireError(f"GitHub says: {_shown(line[4:])}")
+            raise WireError(Sentence("GitHub says: {said}", said=_shown(line[4:])))
         if line not in (_DELIM, _END):
             yield line
 
@@ -133,10 +136,10 @@ def _next(stream: Stream) -> bytes:
     try:
         size = int(digits, 16)
     except ValueError:
-        raise WireError("The answer is none of Git's.") from None
+        raise WireError(Sentence("The answer is none of Git's.")) from None
     if size < _HEADER:
         if size not in _SPECIAL:
-            raise WireError("The answer is none of Git's.")
+            raise WireError(Sentence("The answer is none of Git's."))
         return _SPECIAL[size]
     return stream.take(size - _HEADER)
 
@@ -153,7 +156,7 @@ def _ref(line: str) -> tuple[str, str, Mapping[str, str]]:
     found = dict(text.partition(":")[::2] for text in attributes)
     for each in (id, found.get("peeled", id)):
         if len(each) != 40 or set(each) - set("0123456789abcdef"):
-            raise WireError("The answer is none of Git's.")
+            raise WireError(Sentence("The answer is none of Git's."))
     return id, name, found
 
 

@@ -17,6 +17,7 @@ from registry.github_api import HURRIED_S, GitHubApi, check_python
 from registry.github_errors import Code, GitHubError, made
 from registry.github_records import Identity
 from registry.sealing import Keys, KeyStore, Resealed, Sealed, UnreadableError
+from runner.sentence import Sentence
 
 HOURLY_LIMIT = 5000
 BACKGROUND_LIMIT = HOURLY_LIMIT // 5
@@ -94,12 +95,15 @@ class GitHubAccounts:
                 identity = api.whoami()
         except GitHubError as error:
             if error.code is Code.TOKEN_DEAD:
-                raise _wrong("GitHub does not accept this token. Copy it whole; a token that was "
-                             "revoked or has ended must be made anew.") from error
+                raise _wrong(Sentence(
+                    "GitHub does not accept this token. Copy it whole; a token that was revoked or "
+                    "has ended must be made anew.")) from error
             if error.code is Code.LATER and error.retry_at:
                 raise GitHubError(
-                    Code.LATER, f"GitHub asks to wait until {error.retry_at:%H:%M} UTC before it "
-                    "says whose token this is. Paste it again then.", error.retry_at) from error
+                    Code.LATER, Sentence(
+                        "GitHub asks to wait until {time} UTC before it says whose token "
+                        "this is. Paste it again then.",
+                        time=f"{error.retry_at:%H:%M}"), error.retry_at) from error
             raise
         with self._keys.reading() as keys:
             try:
@@ -264,7 +268,7 @@ class GitHubAccounts:
         """A token is for the one GitHub server that said whose it is, and goes to no other."""
         server, _, token = keys.open(_sealed(row), user_id=row.user_id).reveal().partition(" ")
         if server != self._settings.github_api_url:
-            raise UnreadableError(f"This token is for {server}.")
+            raise UnreadableError(Sentence("This token is for {server}.", server=server))
         return Secret(token)
 
     def _row(self, user_id: int) -> Any:
@@ -285,8 +289,9 @@ class GitHubAccounts:
 def check_token(token: Secret) -> None:
     """Raises InvalidInputError for what cannot be a token; it is never shown."""
     if not _TOKEN.fullmatch(token.reveal()):
-        raise _wrong("This is no token of GitHub. It begins with ghp_ or github_pat_ and holds "
-                     "letters, digits and _ only. Copy it whole, without spaces.")
+        raise _wrong(Sentence(
+            "This is no token of GitHub. It begins with ghp_ or github_pat_ and holds letters, "
+            "digits and _ only. Copy it whole, without spaces."))
 
 
 def _wrong(message: str) -> InvalidInputError:

@@ -38,6 +38,7 @@ from registry.github_records import (
 from registry.github_transport import MOVED_TO, Connection
 from registry.lock import BusyError
 from registry.redaction import redacted
+from runner.sentence import Sentence
 
 API_VERSION = "2022-11-28"  # the next one takes away fields that are read here
 USER_AGENT = "PAIShare"
@@ -56,16 +57,17 @@ _BY_ID = re.compile(r"/repositories/([0-9]{1,18})$")
 def check_python() -> None:
     """Raises RegistryError where Python leaves out `assert`, with which PyGithub checks hosts."""
     if not __debug__:
-        raise RegistryError("PAIShare does not run under `python -O`: checks that keep tokens of "
-                            "GitHub safe are left out there. Start it without -O and without "
-                            "PYTHONOPTIMIZE.")
+        raise RegistryError(Sentence(
+            "PAIShare does not run under `python -O`: checks that keep tokens of GitHub safe are "
+            "left out there. Start it without -O and without PYTHONOPTIMIZE."))
 
 
 def check_name(name: str) -> str:
     """`owner/name` as it may be sent; raises InvalidInputError for anything else."""
     if not _NAME.fullmatch(name):
-        raise InvalidInputError(f"`{redacted(name)[:200]}` is no repository of GitHub. Write "
-                                "owner/name, such as microsoft/pai.")
+        raise InvalidInputError(Sentence(
+            "`{name}` is no repository of GitHub. Write owner/name, such as microsoft/pai.",
+            name=redacted(name)[:200]))
     return name
 
 
@@ -168,7 +170,9 @@ class GitHubApi:
         fork = self._read(records.repository, answer.body)
         if upstream.id not in (fork.parent_id, fork.network_id):
             raise made(Code.UNKNOWN, self._url, self._now(),
-                       detail=f"{fork.full_name} is no fork of {upstream.full_name}")
+                       detail=Sentence(
+                           "{name} is no fork of {upstream}", name=fork.full_name,
+                           upstream=upstream.full_name))
         return fork
 
     # --- branches and commits -------------------------------------------------------------------
@@ -334,7 +338,8 @@ class GitHubApi:
         answer = self._ask(verb, path, action=action, body=body)
         if not isinstance(answer.body, dict) or needed not in answer.body:
             raise made(Code.UNKNOWN, self._url, self._now(),
-                       detail=f"{answer.status} without {needed}")
+                       detail=Sentence(
+                           "{status} without {needed}", status=answer.status, needed=needed))
         return answer
 
     def _ask(self, verb: str, path: str, *, action: Action = Action.READ,
@@ -374,14 +379,15 @@ class GitHubApi:
         try:
             return function(*parts)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._strange(f"no {error}") from None
+            raise self._strange(Sentence("no {error}", error=error)) from None
 
     def _at(self, body: Any, outer: str, inner: str) -> str:
         return self._read(lambda: str(body[outer][inner]))
 
     def _strange(self, what: str, action: Action = Action.READ) -> GitHubError:
         code = Code.UNREACHABLE if action is Action.READ else Code.UNKNOWN
-        return made(code, self._url, self._now(), detail=f"an answer with {self._hide(what)}")
+        return made(code, self._url, self._now(), detail=Sentence(
+            "an answer with {what}", what=self._hide(what)))
 
     def _hide(self, text: str) -> str:
         return redacted(text, *([self._token] if self._token else []))
@@ -395,7 +401,8 @@ def _tree_item(path: str, text: str | None) -> dict[str, Any]:
 def _quoted(path: str) -> str:
     """For an address; no `..` in it may lead out of the repository."""
     if not {".", "..", ""}.isdisjoint(path.split("/")):
-        raise InvalidInputError(f"`{path[:200]}` is no name of a branch or a file.")
+        raise InvalidInputError(Sentence(
+            "`{path}` is no name of a branch or a file.", path=path[:200]))
     return quote(path, safe="/")
 
 
@@ -408,7 +415,7 @@ def _id_in(address: str) -> int:
 
 def _sha(text: str) -> str:
     if not _SHA.fullmatch(text):
-        raise InvalidInputError(f"`{text[:100]}` is no commit id.")
+        raise InvalidInputError(Sentence("`{text}` is no commit id.", text=text[:100]))
     return text
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any, Mapping, Sequence
 
 from registry.errors import RegistryError
+from registry.wording import N_
+from runner.sentence import Sentence, joined
 
 MAX_WAIT = timedelta(hours=1)  # GitHub counts by the hour, so no limit lasts longer
 SECONDARY_WAIT = timedelta(minutes=1)
@@ -57,64 +59,67 @@ STATUS = {Code.GONE: 404, Code.LATER: 503, Code.UNREACHABLE: 503, Code.UNKNOWN: 
           Code.SCOPE_MISSING: 403, Code.FG_NO_FORK: 403, Code.SSO_REQUIRED: 403,
           Code.ORG_POLICY: 403, Code.FORK_FORBIDDEN: 403, Code.FORBIDDEN: 403, Code.BLOCKED: 403}
 SENTENCES = {
-    Code.NO_TOKEN:
-        "You have not connected GitHub. Paste a token on the page Settings, under GitHub access.",
-    Code.KEY_LOST:
-        "Your token cannot be opened any more: the key that sealed it is gone, or this server uses "
-        "another GitHub now. Paste a token on the page Settings, under GitHub access.",
-    Code.TOKEN_DEAD:
-        "GitHub does not accept your token any more: it was revoked, or it ended. Make a new one "
-        "and paste it on the page Settings, under GitHub access.",
-    Code.SCOPE_MISSING:
-        "Your token lacks the scope for this. Make a classic one with `public_repo` (for private "
-        "repositories `repo`) at {url}/settings/tokens/new?scopes=public_repo and paste it on the "
-        "page Settings.",
-    Code.FG_NO_FORK:
+    Code.NO_TOKEN: N_(
+        "You have not connected GitHub. Paste a token on the page Settings, under GitHub "
+        "access."),
+    Code.KEY_LOST: N_(
+        "Your token cannot be opened any more: the key that sealed it is gone, or this server "
+        "uses another GitHub now. Paste a token on the page Settings, under GitHub access."),
+    Code.TOKEN_DEAD: N_(
+        "GitHub does not accept your token any more: it was revoked, or it ended. Make a new "
+        "one and paste it on the page Settings, under GitHub access."),
+    Code.SCOPE_MISSING: N_(
+        "Your token lacks the scope for this. Make a classic one with `public_repo` (for "
+        "private repositories `repo`) at {url}/settings/tokens/new?scopes=public_repo and "
+        "paste it on the page Settings."),
+    Code.FG_NO_FORK: N_(
         "Your fine-grained token may not fork this repository. Fork it on GitHub and give the "
         "token write access to your fork, or use a classic token with `public_repo`: "
-        "{url}/settings/tokens/new?scopes=public_repo.",
-    Code.FINISH_ON_GITHUB:
+        "{url}/settings/tokens/new?scopes=public_repo."),
+    Code.FINISH_ON_GITHUB: N_(
         "Your token may not open a pull request there, as fine-grained tokens never may in "
-        "repositories of others. The branch is on GitHub: open the pull request there, with the "
-        "link beside this; it is then followed from here.",
-    Code.SSO_REQUIRED:
+        "repositories of others. The branch is on GitHub: open the pull request there, with "
+        "the link beside this; it is then followed from here."),
+    Code.SSO_REQUIRED: N_(
         "The organization asks for single sign-on. Authorize your token for it{link}, then try "
-        "again.",
-    Code.ORG_POLICY:
-        "The organization does not let your token in. Use the kind of token that it allows, or ask "
-        "its owners.",
-    Code.FORK_FORBIDDEN:
-        "This repository may not be forked. Ask its owners for the right to push to it.",
-    Code.REPO_READONLY:
-        "The repository is archived, so nothing can be changed in it. Ask its owners to unarchive "
-        "it, or choose another one.",
-    Code.FORBIDDEN:
-        "GitHub does not allow you this. Ask the owners of the repository for the right, and look "
-        "whether your token includes it.",
-    Code.GONE:
+        "again."),
+    Code.ORG_POLICY: N_(
+        "The organization does not let your token in. Use the kind of token that it allows, or "
+        "ask its owners."),
+    Code.FORK_FORBIDDEN: N_(
+        "This repository may not be forked. Ask its owners for the right to push to it."),
+    Code.REPO_READONLY: N_(
+        "The repository is archived, so nothing can be changed in it. Ask its owners to "
+        "unarchive it, or choose another one."),
+    Code.FORBIDDEN: N_(
+        "GitHub does not allow you this. Ask the owners of the repository for the right, and "
+        "look whether your token includes it."),
+    Code.GONE: N_(
         "There is no such repository on GitHub that your token can see. Check its name, and "
-        "whether your token may read it.",
-    Code.BLOCKED:
-        "GitHub has blocked this repository. Only GitHub's support can say more.",
-    Code.EMPTY: "The repository is empty. Make a first commit on GitHub, then try again.",
-    Code.EXISTS: "There is a branch of this name already.",
-    Code.NOT_FAST_FORWARD:
-        "The branch holds commits that are not from here, so it was left as it is.",
-    Code.PULL_EXISTS: "There is an open pull request from this branch already.",
-    Code.NO_COMMITS: "The repository holds just this already: there is nothing to propose.",
-    Code.WORKFLOW_SCOPE:
-        "GitHub wants the scope `workflow` to make this branch, because workflows differ between "
-        "your fork and the repository. Press `Sync fork` in your fork on GitHub, then try again.",
-    Code.RULE:
-        "A rule of the repository forbids this branch. Ask its owners, or publish through a fork.",
-    Code.REFUSED: "GitHub refused what was sent.",
-    Code.LATER: "GitHub asks to wait. Nothing is lost; it goes on by itself {when}.",
-    Code.UNREACHABLE:
+        "whether your token may read it."),
+    Code.BLOCKED: N_("GitHub has blocked this repository. Only GitHub's support can say more."),
+    Code.EMPTY: N_("The repository is empty. Make a first commit on GitHub, then try again."),
+    Code.EXISTS: N_("There is a branch of this name already."),
+    Code.NOT_FAST_FORWARD: N_(
+        "The branch holds commits that are not from here, so it was left as it is."),
+    Code.PULL_EXISTS: N_("There is an open pull request from this branch already."),
+    Code.NO_COMMITS: N_(
+        "The repository holds just this already: there is nothing to propose."),
+    Code.WORKFLOW_SCOPE: N_(
+        "GitHub wants the scope `workflow` to make this branch, because workflows differ "
+        "between your fork and the repository. Press `Sync fork` in your fork on GitHub, then "
+        "try again."),
+    Code.RULE: N_(
+        "A rule of the repository forbids this branch. Ask its owners, or publish through a "
+        "fork."),
+    Code.REFUSED: N_("GitHub refused what was sent."),
+    Code.LATER: N_("GitHub asks to wait. Nothing is lost; it goes on by itself {when}."),
+    Code.UNREACHABLE: N_(
         "{url} cannot be reached. Try again in a moment; if it stays, the operator can check "
-        "PAISHARE_GITHUB_URL and the network.",
-    Code.UNKNOWN:
-        "GitHub failed in the middle. Whether it did what was asked is looked up before anything "
-        "is tried again.",
+        "PAISHARE_GITHUB_URL and the network."),
+    Code.UNKNOWN: N_(
+        "GitHub failed in the middle. Whether it did what was asked is looked up before "
+        "anything is tried again."),
 }
 _QUOTED = {Code.ORG_POLICY, Code.FORBIDDEN, Code.RULE, Code.REFUSED, Code.BLOCKED}
 
@@ -180,10 +185,12 @@ def error_of(refusal: Refusal, hide: Any = str) -> GitHubError:
 def made(code: Code, url: str, retry_at: datetime | None = None, *, detail: str = "",
          link: str | None = None) -> GitHubError:
     """An error with its usual sentence; `url` is GitHub's."""
-    when = f"after {retry_at:%H:%M} UTC" if retry_at else "in a moment"
-    message = SENTENCES[code].format(url=url, when=when, link=f" at {link}" if link else "")
-    said = f" GitHub says: {detail}" if detail and code in _QUOTED else ""
-    return GitHubError(code, message + said, retry_at, detail=detail, link=link)
+    message = Sentence(
+        SENTENCES[code], url=url, link=Sentence(" at {link}", link=link) if link else "",
+        when=Sentence("after {time} UTC", time=f"{retry_at:%H:%M}") if retry_at
+        else Sentence("in a moment"))
+    said = Sentence("GitHub says: {detail}", detail=detail) if code in _QUOTED and detail else ""
+    return GitHubError(code, joined(message, said), retry_at, detail=detail, link=link)
 
 
 def code_of(refusal: Refusal) -> Code:

@@ -28,6 +28,7 @@ from registry.source_words import GONE, REPLACED
 from registry.sync_report import SyncReport
 from registry.upstream import Tell
 from registry.upstream_rows import MOST_PAUSE, UpstreamRows
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 TELL_S = 1.0
@@ -119,8 +120,9 @@ class GitHubSync:
             return self._failed(source, str(error), error)
         except Exception as error:
             log.error("The sync of %s failed.", source.name, exc_info=error)
-            return self._failed(source, f"The sync failed unexpectedly ({type(error).__name__}). "
-                                        "The log of the sync process says more.", error)
+            return self._failed(source, Sentence(
+                "The sync failed unexpectedly ({kind}). The log of the sync process says more.",
+                kind=type(error).__name__), error)
         if report.new or report.removed or report.error:
             log.info("%s", report)
         if report.error is None:

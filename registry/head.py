@@ -9,11 +9,13 @@ from registry.component_file import LINK
 from registry.errors import Problem
 from registry.history import History, newest_of
 from registry.versions import FileProblem, Key, Tag, Version
+from runner.sentence import Sentence
 
 PURGED = Problem(
     line=1, column=1,
-    message="These bytes were taken out of the catalog for good and stay out. Change the file, "
-            "and give it another version.")
+    message=Sentence(
+        "These bytes were taken out of the catalog for good and stay out. Change the file, and "
+        "give it another version."))
 
 
 class Head:
@@ -146,8 +148,10 @@ class Head:
     def _second(self, key: Key, path: str, first: str, head: Commit) -> FileProblem:
         blob = self._history.files.blob_at(head.id, path) or ""
         place = locate(self._history.files.blob(blob).decode("utf-8-sig"), "name") or (None, None)
-        message = (f"{first} already declares {key[0]}/{key[1]}, and a source may have it only "
-                   "once. Give this one another name, or delete one of the two files.")
+        message = Sentence(
+            "{first} already declares {type}/{name}, and a source may have it only once. Give this "
+            "one another name, or delete one of the two files.", first=first, type=key[0],
+            name=key[1])
         return FileProblem(
             path=path, commit=self._history.commit_of(path, head).id, problems=(
                 Problem(message=message, path="name", line=place[0], column=place[1]),))

@@ -12,6 +12,7 @@ from registry.reference import number_of, shown_of, version_order
 from registry.source import component_type
 from registry.uses import Use
 from registry.versions import FileProblem, Files, Identity, Key, Tag, Version
+from runner.sentence import Sentence
 
 _OF_TAG = re.compile("The tag `([^`]+)` ")
 Purged = Mapping[str, Collection[tuple[Key, str]]]  # by blob: the components and versions it was
@@ -336,11 +337,14 @@ class History:
     def _conflict(self, tag: Tag, version: Version, more: int) -> Problem:
         text = self.files.blob(version.blob).decode("utf-8-sig")
         line, column = locate(text, "version") or (None, None)
-        others = f" So it is with {more} more of its components." if more else ""
+        others = Sentence(
+            " So it is with {more} more of its components.", more=more) if more else ""
         return Problem(
-            message=f"The tag `{tag.name}` calls this {tag.version}, but the field `version` says "
-                    f"{version.version}, and the field counts. Delete the tag, or write `version: "
-                    f"{tag.version}` and tag that commit.{others}",
+            message=Sentence(
+                "The tag `{name}` calls this {version}, but the field `version` says {field}, "
+                "and the field counts. Delete the tag, or write `version: {version}` and tag that "
+                "commit.{others}", name=tag.name, version=tag.version, field=version.version,
+                others=others),
             path="version", line=line, column=column, severity="warning")
 
 

@@ -12,6 +12,7 @@ from registry.config import Secret, Settings
 from registry.db import image_logins
 from registry.errors import InvalidInputError, NotFoundError, Problem
 from registry.sealing import Keys, KeyStore, Resealed, Sealed, UnreadableError
+from runner.sentence import Sentence
 from runner.spec import JobSpec, Login, registry_name
 
 MAX_LOGINS, MAX_SECRET = 50, 10_000
@@ -48,7 +49,8 @@ class ImageLogins:
         _check(server, username, secret)
         known = {each.server for each in self.of(user_id)}
         if server not in known and len(known) >= MAX_LOGINS:
-            raise _wrong("server", f"You have {MAX_LOGINS} logins already. Remove one first.")
+            raise _wrong("server", Sentence(
+                "You have {most} logins already. Remove one first.", most=MAX_LOGINS))
         with self._keys.reading() as keys:
             sealed = keys.seal(secret, user_id=user_id, purpose=_purpose(server, username))
             row = {"user_id": user_id, "server": server, "username": username,
@@ -65,7 +67,8 @@ class ImageLogins:
             gone = connection.execute(image_logins.delete().where(
                 *_same(user_id, registry_name(server)))).rowcount
         if not gone:
-            raise NotFoundError(f"You have no login to {registry_name(server)}.")
+            raise NotFoundError(Sentence(
+                "You have no login to {server}.", server=registry_name(server)))
 
     def for_job(self, spec: JobSpec, *, user_id: int) -> list[Login]:
         """The user's logins to the registries that the job's images are of.
@@ -109,9 +112,10 @@ class ImageLogins:
             return keys.open(_sealed(row), user_id=row.user_id,
                              purpose=_purpose(row.server, row.username))
         except UnreadableError as error:
-            raise InvalidInputError(
-                f"Your login to {row.server} cannot be opened any more: the server's key is "
-                "another one now. Type it again on the page Settings, or remove it.") from error
+            raise InvalidInputError(Sentence(
+                "Your login to {server} cannot be opened any more: the server's key is another one "
+                "now. Type it again on the page Settings, or remove it.",
+                server=row.server)) from error
 
     def _rows(self, *conditions: sa.ColumnElement[bool]) -> list[Any]:
         with self._engine.connect() as connection:
@@ -121,13 +125,16 @@ class ImageLogins:
 
 def _check(server: str, username: str, secret: Secret) -> None:
     if not _SERVER.fullmatch(server):
-        raise _wrong("server", "This is no name of a registry. Write it as images do: for example "
-                               "docker.io, ghcr.io or registry.example.org:5000.")
+        raise _wrong("server", Sentence(
+            "This is no name of a registry. Write it as images do: for example docker.io, ghcr.io "
+            "or registry.example.org:5000."))
     if not _USERNAME.fullmatch(username):
-        raise _wrong("username", "This is no user name. It has 1 to 255 characters and no colon.")
+        raise _wrong("username", Sentence(
+            "This is no user name. It has 1 to 255 characters and no colon."))
     if not 0 < len(secret.reveal()) <= MAX_SECRET or _NOT_IN_SECRETS.search(secret.reveal()):
-        raise _wrong("secret", f"This is no password or token. It has 1 to {MAX_SECRET} characters "
-                               "on one line.")
+        raise _wrong("secret", Sentence(
+            "This is no password or token. It has 1 to {most} characters on one line.",
+            most=MAX_SECRET))
 
 
 def _wrong(field: str, message: str) -> InvalidInputError:

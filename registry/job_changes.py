@@ -28,13 +28,20 @@ from registry.line_diff import steps_between
 from registry.placeholders import as_text
 from registry.uri_changes import image_sentence, uris_in
 from registry.uses import plain_data, plain_script
+from registry.wording import N_
+from runner.sentence import Sentence, both, plural
 
-_KIND_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text",
-               list: "a list", dict: "a mapping"}
-_INPUT_NAMES = {"data": "data", "script": "script", "storage": "storage",
-                "dockerimage": "image", "": "prerequisite"}
-_RESOURCES = {"gpu": "GPU", "cpu": "CPU core", "memoryMB": "MB of memory",
-              "shmMB": "MB of shared memory"}
+_KIND_NAMES = {bool: Sentence("true or false"), int: Sentence("a whole number"),
+               float: Sentence("a number"), str: Sentence("a text"), list: Sentence("a list"),
+               dict: Sentence("a mapping")}
+_INPUT_NAMES = {"data": Sentence("data"), "script": Sentence("script"),
+                "storage": Sentence("storage"), "dockerimage": Sentence("image"),
+                "": Sentence("prerequisite")}
+_RESOURCES: dict[str, Callable[[int], str]] = {
+    "gpu": lambda count: plural("GPU", "GPUs", count),
+    "cpu": lambda count: plural("CPU core", "CPU cores", count),
+    "memoryMB": lambda _: Sentence("MB of memory"),
+    "shmMB": lambda _: Sentence("MB of shared memory")}
 
 
 def _parameters(pair: Pair) -> Iterator[Change]:
@@ -45,18 +52,23 @@ def _parameters(pair: Pair) -> Iterator[Change]:
 def _parameter(pair: Pair) -> Iterator[Change]:
     name, old, new = pair.owner, pair.old, pair.new
     if new is MISSING:
-        yield pair.change("parameters", f"The parameter `{name}` is gone: a submission that sets "
-                                        "it is refused.", BREAKING)
+        yield pair.change("parameters", Sentence(
+            "The parameter `{name}` is gone: a submission that sets it is refused.",
+            name=name), BREAKING)
     elif old is MISSING:
-        yield pair.change("parameters", f"The parameter `{name}` is new, {shown(new)} by "
-                                        "default.", is_new=True)
+        yield pair.change("parameters", Sentence(
+            "The parameter `{name}` is new, {new} by default.", name=name,
+            new=shown(new)), is_new=True)
     elif _takes_less(old, new):
-        takes = "any value" if old is None else _KIND_NAMES[type(old)]
-        yield pair.change("parameters", f"The parameter `{name}` takes {_KIND_NAMES[type(new)]} "
-                          f"instead of {takes}; its default goes {from_to(old, new)}.", BREAKING)
+        takes = Sentence("any value") if old is None else _KIND_NAMES[type(old)]
+        yield pair.change("parameters", Sentence(
+            "The parameter `{name}` takes {kind} instead of {before}; its default goes {change}.",
+            name=name, kind=_KIND_NAMES[type(new)], before=takes,
+            change=from_to(old, new)), BREAKING)
     else:
-        yield pair.change("parameters", f"The default of the parameter `{name}` goes "
-                                        f"{from_to(old, new)}.", is_new=True)
+        yield pair.change("parameters", Sentence(
+            "The default of the parameter `{name}` goes {change}.", name=name,
+            change=from_to(old, new)), is_new=True)
 
 
 def _takes_less(old: Any, new: Any) -> bool:
@@ -72,15 +84,17 @@ def _tasks(pair: Pair) -> Iterator[Change]:
                        old=old.get(role, MISSING), new=new.get(role, MISSING))
         yield from changed(task, _task)
     if list(old) != list(new) and set(old) == set(new):
-        yield pair.change("tasks", "The tasks stand in another order.", COSMETIC)
+        yield pair.change("tasks", Sentence("The tasks stand in another order."), COSMETIC)
 
 
 def _task(pair: Pair) -> Iterator[Change]:
     if pair.new is MISSING:
-        yield pair.change("tasks", f"The task role `{pair.owner}` is gone.", BREAKING)
+        yield pair.change("tasks", Sentence(
+            "The task role `{owner}` is gone.", owner=pair.owner), BREAKING)
     elif pair.old is MISSING:
-        yield pair.change("tasks", f"The task role `{pair.owner}` is new and needs room beside "
-                                   f"the others: {_needs(pair.new)}.", BREAKING, is_new=True)
+        yield pair.change("tasks", Sentence(
+            "The task role `{owner}` is new and needs room beside the others: {needs}.",
+            owner=pair.owner, needs=_needs(pair.new)), BREAKING, is_new=True)
     else:
         yield from field_changes(pair, _TASK_FIELDS)
 
@@ -106,26 +120,30 @@ def _amount(pair: Pair) -> Iterator[Change]:
     old, new = pair.effective(DEFAULT_SHM_MB if key == "shmMB" else None)
     # Shared memory is a part of the memory: more of it needs no larger machine.
     verdict = BREAKING if _is_more(old, new) and key != "shmMB" else COMPATIBLE
-    unit = _RESOURCES[key] + ("" if new == 1 or " of " in _RESOURCES[key] else "s")
+    unit = _RESOURCES[key](1 if new == 1 else 2)
     if not is_same(old, new):
-        yield pair.change("resources", f"`{pair.owner}` asks for {_spelled(pair.new, new)} {unit} "
-                                       f"instead of {_spelled(pair.old, old)}.", verdict)
+        yield pair.change("resources", Sentence(
+            "`{owner}` asks for {new} {unit} instead of {old}.", owner=pair.owner,
+            new=_spelled(pair.new, new), unit=unit, old=_spelled(pair.old, old)), verdict)
     elif is_placeholder(pair.new):
-        yield pair.change("resources", f"A parameter, {shown(pair.new)}, says how much "
-                          f"`{pair.owner}` asks for: {_spelled(None, new)} {unit} by default.",
-                          is_new=True)
+        yield pair.change("resources", Sentence(
+            "A parameter, {new}, says how much `{owner}` asks for: {amount} {unit} by default.",
+            new=shown(pair.new), owner=pair.owner, amount=_spelled(None, new), unit=unit),
+            is_new=True)
 
 
 def _instances(pair: Pair) -> Iterator[Change]:
     old, new = pair.effective(1)
     if not is_same(old, new):
-        noun = "instance" if new == 1 else "instances"
-        yield pair.change("resources", f"`{pair.owner}` runs as {_spelled(pair.new, new)} {noun} "
-                          f"instead of {_spelled(pair.old, old)}.",
-                          BREAKING if _is_more(old, new) else COMPATIBLE)
+        yield pair.change("resources", plural(
+            "`{owner}` runs as {new} instance instead of {old}.",
+            "`{owner}` runs as {new} instances instead of {old}.", 1 if new == 1 else 2,
+            owner=pair.owner, new=_spelled(pair.new, new), old=_spelled(pair.old, old)),
+            BREAKING if _is_more(old, new) else COMPATIBLE)
     elif is_placeholder(pair.new):
-        yield pair.change("resources", f"A parameter, {shown(pair.new)}, says as how many "
-                          f"instances `{pair.owner}` runs.", is_new=True)
+        yield pair.change("resources", Sentence(
+            "A parameter, {new}, says as how many instances `{owner}` runs.", new=shown(pair.new),
+            owner=pair.owner), is_new=True)
 
 
 def _ports(pair: Pair) -> Iterator[Change]:
@@ -135,15 +153,17 @@ def _ports(pair: Pair) -> Iterator[Change]:
                        new=new.get(label, MISSING))
         yield from changed(port, partial(_port, label=label))
     if list(old) != list(new) and set(old) == set(new):
-        yield pair.change("ports", "The ports stand in another order.", COSMETIC)
+        yield pair.change("ports", Sentence("The ports stand in another order."), COSMETIC)
 
 
 def _port(pair: Pair, label: str) -> Iterator[Change]:
     if pair.new is MISSING:
-        yield pair.change("ports", f"The port `{label}` of `{pair.owner}` is gone.", BREAKING)
+        yield pair.change("ports", Sentence(
+            "The port `{label}` of `{owner}` is gone.", label=label, owner=pair.owner), BREAKING)
         return
     if pair.old is MISSING:
-        yield pair.change("ports", f"`{pair.owner}` has a new port, `{label}`.", is_new=True)
+        yield pair.change("ports", Sentence(
+            "`{owner}` has a new port, `{label}`.", owner=pair.owner, label=label), is_new=True)
         return
     rules: dict[str, Rule] = {
         "beginAt": partial(_begin_at, label=label),
@@ -153,18 +173,22 @@ def _port(pair: Pair, label: str) -> Iterator[Change]:
 
 def _begin_at(pair: Pair, label: str) -> Iterator[Change]:
     old, new = pair.effective(None)
-    now = "any free port" if new == 0 else f"the port {_spelled(pair.new, new)}"
-    before = "any free port" if old == 0 else f"{_spelled(pair.old, old)}"
-    yield pair.change("ports", f"`{label}` of `{pair.owner}` takes {now} instead of {before}.",
-                      BREAKING)
+    now = Sentence("any free port") if new == 0 else Sentence(
+        "the port {port}", port=_spelled(pair.new, new))
+    before = Sentence("any free port") if old == 0 else _spelled(pair.old, old)
+    yield pair.change("ports", Sentence(
+        "`{label}` of `{owner}` takes {now} instead of {before}.", label=label, owner=pair.owner,
+        now=now, before=before),
+            BREAKING)
 
 
 def _port_number(pair: Pair, label: str) -> Iterator[Change]:
     old, new = pair.effective(1)
     if not is_same(old, new):
-        yield pair.change("ports", f"`{label}` of `{pair.owner}` has {_spelled(pair.new, new)} "
-                          f"ports instead of {_spelled(pair.old, old)}.",
-                          COMPATIBLE if _is_more(old, new) else BREAKING)
+        yield pair.change("ports", Sentence(
+            "`{label}` of `{owner}` has {new} ports instead of {old}.", label=label,
+            owner=pair.owner, new=_spelled(pair.new, new), old=_spelled(pair.old, old)),
+            COMPATIBLE if _is_more(old, new) else BREAKING)
 
 
 def _command(pair: Pair) -> Iterator[Change]:
@@ -173,13 +197,15 @@ def _command(pair: Pair) -> Iterator[Change]:
     gone = [line for _, low, high, _, _ in steps for line in old[low:high]]
     come = [line for _, _, _, low, high in steps for line in new[low:high]]
     if sorted(gone) == sorted(come):
-        sentence = f"`{pair.owner}` runs the same commands in another order."
+        sentence = Sentence("`{owner}` runs the same commands in another order.", owner=pair.owner)
     elif len(gone) == len(come) == 1 and (words := _words(gone[0], come[0])):
-        sentence = f"In a command of `{pair.owner}`, {words}."
+        sentence = Sentence("In a command of `{owner}`, {words}.", owner=pair.owner, words=words)
     else:
-        parts = [f"{len(lines)} {what} ({shown(lines[0])}{', …' if len(lines) > 1 else ''})"
-                 for what, lines in (("new", come), ("gone", gone)) if lines]
-        sentence = f"Commands of `{pair.owner}`: {' and '.join(parts)}."
+        parts = [Sentence(said, count=len(lines),
+                          lines=shown(lines[0]) + (", …" if len(lines) > 1 else ""))
+                 for said, lines in ((N_("{count} new ({lines})"), come),
+                                     (N_("{count} gone ({lines})"), gone)) if lines]
+        sentence = Sentence("Commands of `{owner}`: {parts}.", owner=pair.owner, parts=both(parts))
     yield pair.change("commands", sentence)
 
 
@@ -189,10 +215,11 @@ def _words(old: str, new: str) -> str:
     steps = [step for step in steps_between(left, right) if step[0] != "equal"]
     gone = " ".join(" ".join(left[low:high]) for _, low, high, _, _ in steps).split()
     come = " ".join(" ".join(right[low:high]) for _, _, _, low, high in steps).split()
-    parts = [f"{shown(' '.join(words))} is {what}"
-             for what, words in (("gone", gone), ("new", come)) if words]
+    parts = [Sentence(said, words=shown(" ".join(words)))
+             for said, words in ((N_("{words} is gone"), gone), (N_("{words} is new"), come))
+             if words]
     is_small = 2 * max(len(gone), len(come)) < max(len(left), len(right))
-    return " and ".join(parts) if is_small else ""
+    return both(parts) if is_small and parts else ""
 
 
 def _input(pair: Pair) -> Iterator[Change]:
@@ -202,15 +229,19 @@ def _input(pair: Pair) -> Iterator[Change]:
     if pair.is_added and pair.is_removed:
         return
     if pair.is_added:
-        yield pair.change(area, f"`{pair.owner}` takes the {name} {shown(pair.new)}.",
-                          is_new=True)
+        yield pair.change(area, Sentence(
+            "`{owner}` takes the {name} {new}.", owner=pair.owner, name=name, new=shown(pair.new)),
+            is_new=True)
     elif pair.is_removed:
-        yield pair.change(area, f"`{pair.owner}` takes the {name} {shown(pair.old)} no longer.",
-                          BREAKING if kind == "storage" else COMPATIBLE)
+        yield pair.change(area, Sentence(
+            "`{owner}` takes the {name} {old} no longer.", owner=pair.owner, name=name,
+            old=shown(pair.old)),
+            BREAKING if kind == "storage" else COMPATIBLE)
     else:
-        yield pair.change(area, f"`{pair.owner}` takes the {name} {shown(pair.new)} instead of "
-                                f"{shown(pair.old)}.",
-                          BREAKING if kind == "storage" else COMPATIBLE)
+        yield pair.change(area, Sentence(
+            "`{owner}` takes the {name} {new} instead of {old}.", owner=pair.owner, name=name,
+            new=shown(pair.new), old=shown(pair.old)),
+            BREAKING if kind == "storage" else COMPATIBLE)
 
 
 def _completion(pair: Pair) -> Iterator[Change]:
@@ -221,14 +252,16 @@ def _completion(pair: Pair) -> Iterator[Change]:
                                           (pair.new, pair.new_parameters)))
     if is_same(old, new):
         return
-    end = "fails the job" if is_failure else "ends the job well"
-    task = "failed" if is_failure else "successful"
-    yield pair.change("policies", f"How many {task} tasks of `{pair.owner}` it takes until that "
-                                  f"{end}: {_policy(new)} instead of {_policy(old)}.")
+    said = N_("How many failed tasks of `{owner}` it takes until that fails the job: {new} instead "
+              "of {old}.") if is_failure else \
+        N_("How many successful tasks of `{owner}` it takes until that ends the job well: {new} "
+           "instead of {old}.")
+    yield pair.change("policies", Sentence(said, owner=pair.owner, new=_policy(new),
+                                           old=_policy(old)))
 
 
 def _policy(value: Any) -> str:
-    return "never" if value is None else as_text(value)
+    return Sentence("never") if value is None else as_text(value)
 
 
 def _task_parameters(pair: Pair) -> Iterator[Change]:
@@ -237,22 +270,24 @@ def _task_parameters(pair: Pair) -> Iterator[Change]:
 
 
 def _task_parameter(pair: Pair, name: str) -> Iterator[Change]:
-    yield pair.change("parameters", f"`{pair.owner}` sets its own parameter `{name}` to "
-                                    f"{shown(pair.new)} instead of {shown(pair.old)}.")
+    yield pair.change("parameters", Sentence(
+        "`{owner}` sets its own parameter `{name}` to {new} instead of {old}.", owner=pair.owner,
+        name=name, new=shown(pair.new), old=shown(pair.old)))
 
 
 def _retry_count(pair: Pair) -> Iterator[Change]:
     old, new = pair.effective(0)
     if not is_same(old, new):
-        yield pair.change("policies", f"A failed job is tried again {_spelled(pair.new, new)} "
-                                      f"times instead of {_spelled(pair.old, old)}.")
+        yield pair.change("policies", Sentence(
+            "A failed job is tried again {new} times instead of {old}.",
+            new=_spelled(pair.new, new), old=_spelled(pair.old, old)))
 
 
 def _virtual_cluster(pair: Pair) -> Iterator[Change]:
     old, new = pair.effective("default")
     if not is_same(old or "default", new or "default"):
-        yield pair.change("policies", f"The virtual cluster is {shown(new)} instead of "
-                                      f"{shown(old)}.")
+        yield pair.change("policies", Sentence(
+            "The virtual cluster is {new} instead of {old}.", new=shown(new), old=shown(old)))
 
 
 # --- prerequisites of a job --------------------------------------------------------------------
@@ -266,51 +301,58 @@ def _prerequisites(pair: Pair) -> Iterator[Change]:
                        new=new.get(key, MISSING))
         yield from changed(item, partial(_prerequisite, kind=kind))
     if list(old) != list(new) and set(old) == set(new):
-        yield pair.change("inputs", "The prerequisites stand in another order.", COSMETIC)
+        yield pair.change("inputs", Sentence("The prerequisites stand in another order."), COSMETIC)
 
 
 def _prerequisite(pair: Pair, kind: str) -> Iterator[Change]:
     name, area = _INPUT_NAMES.get(kind, kind), "image" if kind == "dockerimage" else "inputs"
     if pair.old is MISSING:
-        yield pair.change(area, f"The {name} `{pair.owner}` is among the prerequisites now.",
-                          is_new=True)
+        yield pair.change(area, Sentence(
+            "The {name} `{owner}` is among the prerequisites now.", name=name, owner=pair.owner),
+            is_new=True)
     elif pair.new is MISSING:
-        yield pair.change(area, f"The {name} `{pair.owner}` is no longer among the prerequisites.",
-                          BREAKING if kind == "storage" else COMPATIBLE)
+        yield pair.change(area, Sentence(
+            "The {name} `{owner}` is no longer among the prerequisites.", name=name,
+            owner=pair.owner),
+            BREAKING if kind == "storage" else COMPATIBLE)
     elif isinstance(pair.old, dict) and isinstance(pair.new, dict):
         yield from field_changes(pair, {
             "uri": partial(_inline_uri, kind=kind), "version": _quiet, "description": _quiet,
             "contributor": _quiet, "protocol_version": nothing})
     elif isinstance(pair.old, dict) or isinstance(pair.new, dict):
-        where = "is written in the job" if isinstance(pair.new, dict) else \
-            f"comes from the marketplace as {shown(pair.new)}"
-        yield pair.change(area, f"The {name} `{pair.owner}` {where} now.")
+        said = N_("The {name} `{owner}` is written in the job now.") \
+            if isinstance(pair.new, dict) else \
+            N_("The {name} `{owner}` comes from the marketplace as {new} now.")
+        yield pair.change(area, Sentence(said, name=name, owner=pair.owner, new=shown(pair.new)))
     else:
-        yield pair.change(area, f"The {name} `{pair.owner}` is {_pinned(pair.new)} instead of "
-                                f"{_pinned(pair.old)}.")
+        yield pair.change(area, Sentence(
+            "The {name} `{owner}` is {new} instead of {old}.", name=name, owner=pair.owner,
+            new=_pinned(pair.new), old=_pinned(pair.old)))
 
 
 def _pinned(reference: str) -> str:
     version = reference.partition("@")[2]
-    return f"`{reference}`" if version and version != "latest" else f"the latest of `{reference}`"
+    return f"`{reference}`" if version and version != "latest" else \
+        Sentence("the latest of `{reference}`", reference=reference)
 
 
 def _quiet(pair: Pair) -> Iterator[Change]:
-    yield pair.change("description", f"`{pair.path}` is another.", COSMETIC)
+    yield pair.change("description", Sentence("`{path}` is another.", path=pair.path), COSMETIC)
 
 
 def _inline_uri(pair: Pair, kind: str) -> Iterator[Change]:
     """In a job its author has tried it with the rest; only the user's storage must stay."""
-    name = f"{_INPUT_NAMES.get(kind, kind)} `{pair.owner}`"
+    name = Sentence("{kind} `{name}`", kind=_INPUT_NAMES.get(kind, kind), name=pair.owner)
     if kind == "dockerimage":
         sentence, _ = image_sentence(name, pair)
         if sentence:
             yield pair.change("image", sentence)
         return
     if _plain_uris(kind, pair.old) != _plain_uris(kind, pair.new):
-        yield pair.change("inputs", f"The {name} comes from {shown(pair.new)} instead of "
-                                    f"{shown(pair.old)}.",
-                          BREAKING if kind == "storage" else COMPATIBLE)
+        yield pair.change("inputs", Sentence(
+            "The {name} comes from {new} instead of {old}.", name=name, new=shown(pair.new),
+            old=shown(pair.old)),
+            BREAKING if kind == "storage" else COMPATIBLE)
 
 
 def _plain_uris(kind: str, uri: Any) -> list[Any]:
@@ -354,8 +396,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def _spelled(written: Any, value: Any) -> str:
-    text = "none" if value is None else as_text(value)
-    return f"{text} (`{written}`)" if is_placeholder(written) else text
+    text = Sentence("none") if value is None else as_text(value)
+    return Sentence("{text} (`{written}`)", text=text, written=written) \
+        if is_placeholder(written) else text
 
 
 _TASK_FIELDS: dict[str, Rule] = {

@@ -21,6 +21,7 @@ from registry.errors import NotFoundError, Problem
 from registry.history import History, Purged
 from registry.source import Source
 from registry.versions import FileProblem, Files, Key, Version
+from runner.sentence import Sentence, heard, told
 
 _STATE = ("type", "name", "version", "blob", "commit", "committed_at", "path", "last_commit",
           "head_path", "position", "is_latest", "is_present", "is_moved", "is_tagged", "tags",
@@ -104,7 +105,8 @@ class Ledger:
     def _rows(self, source_id: int) -> tuple[list[Version], list[FileProblem], Purged]:
         with self._engine.connect() as connection:
             rows = [Version(**{**state, "id": id, "tags": tuple(state["tags"]),
-                               "warnings": tuple(Problem(**each) for each in state["warnings"])})
+                               "warnings": tuple(
+                                   Problem(**each) for each in heard(state["warnings"]))})
                     for id, state in _states(connection, source_id).items()]
             wrong = connection.execute(sa.select(file_problems).where(
                 file_problems.c.source_id == source_id)).all()
@@ -119,7 +121,8 @@ class Ledger:
             {"sync_error": None, **values, "synced_at": datetime.now(UTC).replace(tzinfo=None),
              "sync_requested_at": requested_at}))
         if not done.rowcount:
-            raise NotFoundError(f"The source {source.name} was removed meanwhile.")
+            raise NotFoundError(Sentence(
+                "The source {name} was removed meanwhile.", name=source.name))
 
 
 def _yanked(connection: sa.Connection, source_id: int) -> dict[Key, set[str]]:
@@ -178,22 +181,26 @@ def _events(history: History, changed: list[Version],
         was = before.get(version.id or 0)
         if was is None or was["version"] != version.version:
             yield _moved(version) if version.is_moved else _event(
-                version, "published", f"First seen at commit {version.commit[:12]}.")
+                version, "published", Sentence(
+                    "First seen at commit {commit}.", commit=version.commit[:12]))
     were_known = {(row["type"], row["name"]) for row in before.values()}
     were_present = {(row["type"], row["name"]) for row in before.values() if row["is_present"]}
     for key in sorted({version.key for version in changed}):
         newest = max(history.of_key(key), key=lambda version: (
             version.is_latest, version.position))
         if newest.is_present and key in were_known - were_present:
-            yield _event(newest, "returned", f"{newest.path} is in the source again.")
+            yield _event(newest, "returned", Sentence(
+                "{path} is in the source again.", path=newest.path))
         if not newest.is_present and key in were_present:
-            yield _event(newest, "withdrawn", f"{newest.path} is not in the source any more.")
+            yield _event(newest, "withdrawn", Sentence(
+                "{path} is not in the source any more.", path=newest.path))
 
 
 def _moved(version: Version) -> dict[str, str]:
-    return _event(version, "moved", (
-        f"Commit {version.commit[:12]} has other bytes under {version.version}. What was recorded "
-        "first keeps serving; give changed files a version of their own."))
+    return _event(version, "moved", Sentence(
+        "Commit {commit} has other bytes under {version}. What was recorded first keeps serving; "
+        "give changed files a version of their own.", commit=version.commit[:12],
+        version=version.version))
 
 
 def _event(version: Version, kind: str, detail: str) -> dict[str, str]:
@@ -240,7 +247,7 @@ def _content(version: Version) -> State:
 
 
 def _as_json(problems: Iterable[Problem]) -> list[dict[str, object]]:
-    return [problem.as_json() for problem in problems]
+    return told([problem.as_json() for problem in problems])
 
 
 def _written(changed: list[Version], before: Mapping[int, State]) -> Written:
@@ -257,4 +264,4 @@ def _reference(version: Version) -> str:
 
 def _file_problem(row: sa.Row[Any]) -> FileProblem:
     return FileProblem(path=row.path, commit=row.commit,
-                       problems=tuple(Problem(**item) for item in row.problems))
+                       problems=tuple(Problem(**item) for item in heard(row.problems)))

@@ -20,6 +20,7 @@ from registry.source import MAX_USED_FILES, Source
 from registry.source_words import BLOCKED, EMPTY, FORBIDDEN, GONE, REPLACED, what_happened
 from registry.upstream import Tell, Upstream, Way
 from registry.upstream_rows import OK, UpstreamRows, now
+from runner.sentence import Sentence
 
 MOST_S = 600.0  # for one look, the first one at a large repository included
 REFS_S = 60.0  # of that, for where the branch is
@@ -212,7 +213,8 @@ class Looker:
         except GitHubError:
             return UpstreamError(GONE, what_happened(GONE, source.location))
         if other.id == source.repo_id:
-            return UpstreamError(None, "GitHub contradicts itself. It is asked again later.")
+            return UpstreamError(None, Sentence(
+                "GitHub contradicts itself. It is asked again later."))
         return UpstreamError(REPLACED, what_happened(REPLACED, source.location))
 
 

@@ -12,6 +12,7 @@ from registry.db import events, marks, purges, search_outbox, sources, versions
 from registry.entry import Entry
 from registry.errors import InvalidInputError, NotFoundError, Problem
 from registry.reference import DEPRECATED, YANKED, Reference, shown_of
+from runner.sentence import Sentence
 
 MAX_REASON = 2000
 
@@ -56,10 +57,10 @@ class Marks:
         """Hide a version from `latest`, ranges and lists; raises InvalidInputError."""
         subject, reason = Subject.of(entry), checked_reason(reason)
         if not subject.version:
-            raise InvalidInputError(
-                f"{subject} has no version that could be yanked. Commit a better file, which takes "
-                f"its place at once; or advise against it: `paishare deprecate {subject} --reason "
-                "…`.")
+            raise InvalidInputError(Sentence(
+                "{subject} has no version that could be yanked. Commit a better file, which takes "
+                "its place at once; or advise against it: `paishare deprecate {subject} --reason "
+                "…`.", subject=subject))
         with self._changing(subject) as connection:
             _put(connection, subject, YANKED, reason, "", user_id)
             _tell(connection, subject, YANKED, reason)
@@ -75,7 +76,9 @@ class Marks:
         with self._changing(subject) as connection:
             _put(connection, subject, DEPRECATED, reason, successor, user_id)
             _tell(connection, subject, DEPRECATED,
-                  f"{_sentence(reason)} Use {successor} instead." if successor else reason)
+                  Sentence(
+                      "{reason} Use {successor} instead.", reason=_sentence(reason),
+                      successor=successor) if successor else reason)
 
     def restore(self, entry: Entry, kind: str, *, is_whole: bool = False) -> None:
         """Take a mark back; raises NotFoundError where there is none."""
@@ -85,8 +88,9 @@ class Marks:
                                                            marks.c.version == subject.version,
                                                            marks.c.kind == kind))
             if not gone.rowcount:
-                raise NotFoundError(f"{subject} is not {kind}.")
-            _tell(connection, subject, "restored", f"No longer {kind}.")
+                raise NotFoundError(Sentence(
+                    "{subject} is not {kind}.", subject=subject, kind=kind))
+            _tell(connection, subject, "restored", Sentence("No longer {kind}.", kind=kind))
 
     def purge(self, entry: Entry, *, reason: str, user_id: int) -> None:
         """Delete the bytes of one version for good, so that no sync takes them in again.
@@ -99,7 +103,7 @@ class Marks:
             is_gone = *_is_about(subject, versions), versions.c.blob == entry.blob
             names = list(connection.scalars(sa.select(versions.c.version).where(*is_gone)))
             if not names:
-                raise NotFoundError(f"{subject} was deleted meanwhile.")
+                raise NotFoundError(Sentence("{subject} was deleted meanwhile.", subject=subject))
             connection.execute(versions.delete().where(*is_gone))
             for each in (replace(subject, version=version) for version in names):
                 connection.execute(purges.insert().values(
@@ -116,7 +120,8 @@ class Marks:
             # First this row, as a sync does: whoever comes second decides on what the first wrote.
             if not connection.execute(sources.update().where(
                     sources.c.id == subject.source_id).values(name=sources.c.name)).rowcount:
-                raise NotFoundError(f"The source of {subject} was removed meanwhile.")
+                raise NotFoundError(Sentence(
+                    "The source of {subject} was removed meanwhile.", subject=subject))
             yield connection
             _choose_latest(connection, subject)
             connection.execute(search_outbox.insert().values(
@@ -127,12 +132,14 @@ def checked_reason(text: str) -> str:
     """The reason that everyone will read; raises InvalidInputError where there is none."""
     reason = text.replace("\r\n", "\n").strip()
     if not reason:
-        raise _wrong("reason", "Give a reason: everyone who meets the version reads it.")
+        raise _wrong("reason", Sentence("Give a reason: everyone who meets the version reads it."))
     if any(not char.isprintable() and char not in "\n\t" for char in reason):
-        raise _wrong("reason", "The reason has characters that nobody can see. Take them out.")
+        raise _wrong("reason", Sentence(
+            "The reason has characters that nobody can see. Take them out."))
     if len(reason) > MAX_REASON:
-        raise _wrong("reason", f"The reason has {len(reason):,} characters; at most "
-                               f"{MAX_REASON:,} are possible. Shorten it.")
+        raise _wrong("reason", Sentence(
+            "The reason has {count:,} characters; at most {most:,} are possible. Shorten it.",
+            count=len(reason), most=MAX_REASON))
     return reason
 
 
@@ -146,8 +153,9 @@ def _checked_successor(text: str, subject: Subject) -> str:
         raise _wrong("successor", error.message) from error
     if successor == str(subject) or (not subject.version and not wanted.source and (
             wanted.type or subject.type, wanted.name) == (subject.type, subject.name)):
-        raise _wrong("successor", f"{successor} is what is deprecated. Name another component or "
-                                  "version, or leave the successor out.")
+        raise _wrong("successor", Sentence(
+            "{successor} is what is deprecated. Name another component or version, or leave the "
+            "successor out.", successor=successor))
     return successor
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Callable, Iterator
 
 from registry.git_wire import TooMuchError, WireError
+from runner.sentence import Sentence
 
 COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
 MAX_COMMIT_BYTES = 1 << 20
@@ -44,20 +45,22 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     pack = _Input(chunks, write)
     head = pack.take(12)
     if head[:4] != b"PACK" or int.from_bytes(head[4:8], "big") != 2:
-        raise WireError("What came is no pack of Git.")
+        raise WireError(Sentence("What came is no pack of Git."))
     count = int.from_bytes(head[8:], "big")
     if count > limits.objects:
-        raise TooMuchError(f"It has more than {limits.objects} objects.")
+        raise TooMuchError(Sentence("It has more than {most} objects.", most=limits.objects))
     total = 0
     for number in range(count):
         if told and number % TELL_EACH == 0:
             told(number, count)
         total += _object(pack, limits)
         if total > limits.unpacked_bytes:
-            raise TooMuchError(f"It is more than {limits.unpacked_bytes >> 20} MiB unpacked.")
+            raise TooMuchError(Sentence(
+                "It is more than {most} MiB unpacked.",
+                most=limits.unpacked_bytes >> 20))
     pack.take(_TRAILER_BYTES)
     if not pack.is_over():
-        raise WireError("Something follows the pack.")
+        raise WireError(Sentence("Something follows the pack."))
     return count
 
 
@@ -65,7 +68,7 @@ def _object(pack: _Input, limits: Limits) -> int:
     """Pass over one object; returns how large it is, of a delta what it makes."""
     kind, size = _kind_and_size(pack)
     if kind not in (COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA):
-        raise WireError("What came is no pack of Git.")
+        raise WireError(Sentence("What came is no pack of Git."))
     largest = max(limits.tree_bytes, limits.blob_bytes)
     allowed = {COMMIT: MAX_COMMIT_BYTES, TAG: MAX_COMMIT_BYTES, TREE: limits.tree_bytes,
                BLOB: limits.blob_bytes}.get(kind, largest)
@@ -85,7 +88,8 @@ def _object(pack: _Input, limits: Limits) -> int:
 
 def _check_size(size: int, allowed: int) -> None:
     if size > allowed:
-        raise TooLargeError(f"An object in it has {size} bytes, more than {allowed}.")
+        raise TooLargeError(Sentence(
+            "An object in it has {size} bytes, more than {allowed}.", size=size, allowed=allowed))
 
 
 def _kind_and_size(pack: _Input) -> tuple[int, int]:
@@ -96,7 +100,7 @@ def _kind_and_size(pack: _Input) -> tuple[int, int]:
         size |= (byte & 0x7f) << shift
         shift += 7
         if shift > 64:
-            raise WireError("What came is no pack of Git.")
+            raise WireError(Sentence("What came is no pack of Git."))
     return kind, size
 
 
@@ -104,7 +108,7 @@ def _varint(pack: _Input) -> None:
     for _ in range(10):
         if not pack.take(1)[0] & 0x80:
             return
-    raise WireError("What came is no pack of Git.")
+    raise WireError(Sentence("What came is no pack of Git."))
 
 
 def _number(data: bytes) -> tuple[int, bytes]:
@@ -114,7 +118,7 @@ def _number(data: bytes) -> tuple[int, bytes]:
         size |= (byte & 0x7f) << 7 * place
         if not byte & 0x80:
             return size, data[place + 1:]
-    raise WireError("What came is no pack of Git.")
+    raise WireError(Sentence("What came is no pack of Git."))
 
 
 class _Input:
@@ -127,7 +131,7 @@ class _Input:
     def take(self, count: int) -> bytes:
         while len(self._buffer) - self._at < count:
             if not self._more():
-                raise WireError("The pack ended too early.")
+                raise WireError(Sentence("The pack ended too early."))
         self._at += count
         return self._buffer[self._at - count:self._at]
 
@@ -141,18 +145,18 @@ class _Input:
         try:
             while not inflater.eof:
                 if self._at == len(self._buffer) and not self._more():
-                    raise WireError("The pack ended too early.")
+                    raise WireError(Sentence("The pack ended too early."))
                 piece = self._buffer[self._at:self._at + window]
                 data = inflater.decompress(piece, size - seen + 1)
                 self._at += len(piece) - len(inflater.unused_data) - len(inflater.unconsumed_tail)
                 seen += len(data)
                 start += data[:_DELTA_HEAD_BYTES - len(start)]
                 if seen > size:
-                    raise WireError("An object of the pack is larger than it says.")
+                    raise WireError(Sentence("An object of the pack is larger than it says."))
         except zlib.error as error:
-            raise WireError(f"The pack is damaged ({error}).") from error
+            raise WireError(Sentence("The pack is damaged ({error}).", error=error)) from error
         if seen != size:
-            raise WireError("An object of the pack is smaller than it says.")
+            raise WireError(Sentence("An object of the pack is smaller than it says."))
         return start
 
     def _more(self) -> bool:

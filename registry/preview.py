@@ -30,6 +30,7 @@ from registry.publications import Publications
 from registry.reference import version_order
 from registry.source import Source
 from registry.sources import Sources
+from runner.sentence import Sentence
 
 _PASSING = frozenset({Code.LATER, Code.UNREACHABLE, Code.UNKNOWN})
 _SECRET = re.compile(r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|"
@@ -142,8 +143,9 @@ class Drafts:
         component = read_file(path, wanted.text.encode())
         title = " ".join(wanted.title.split()) or default_title(component, is_new=True)
         if len(title) > MAX_TITLE or len(wanted.body) > MAX_BODY:
-            raise InvalidInputError(f"A pull request's title has at most {MAX_TITLE} characters "
-                                    f"here, its text {MAX_BODY}. Shorten it.")
+            raise InvalidInputError(Sentence(
+                "A pull request's title has at most {title} characters here, its text {body}. "
+                "Shorten it.", title=MAX_TITLE, body=MAX_BODY))
         return {
             "repository": source.location if source else repository,
             "repo_id": source.repo_id if source and source.repo_id else 0,
@@ -179,11 +181,13 @@ class Drafts:
         source = self.source_of(draft.repository, draft.user_id)
         known = self._known(component.type, component.name, source, draft.user_id)
         if source is None:
-            yield _advice(f"{draft.repository} is not indexed here: what is merged there is not "
-                          "found here before someone adds it as a source.")
+            yield _advice(Sentence(
+                "{repository} is not indexed here: what is merged there is not found here before "
+                "someone adds it as a source.", repository=draft.repository))
         elif not is_below(draft.path, source.sub_paths):
-            yield _advice(f"The source {source.name} looks only below "
-                          f"{', '.join(source.sub_paths)}, so it will not find {draft.path}.",
+            yield _advice(Sentence(
+                "The source {name} looks only below {folders}, so it will not find {path}.",
+                name=source.name, folders=", ".join(source.sub_paths), path=draft.path),
                           "path")
         yield from _replaced(draft, component)
         yield from _version_advice(draft, component, known)
@@ -191,7 +195,7 @@ class Drafts:
         found = _SECRET.search(draft.text)
         if found:
             line = draft.text.count("\n", 0, found.start()) + 1
-            yield Problem(line=line, column=1, severity="warning", message=(
+            yield Problem(line=line, column=1, severity="warning", message=Sentence(
                 "This looks like a password or key. Whoever can read the repository can use it; "
                 "take it out, and make it useless where it comes from."))
 
@@ -201,29 +205,33 @@ class Drafts:
         elsewhere = next((entry for entry in known if entry.is_present
                           and draft.before is None and entry.path != draft.path), None)
         if elsewhere:
-            yield _advice(f"{component.type}/{component.name} stands at {elsewhere.path} in this "
-                          "repository. Two files of one name hide each other: publish to that "
-                          "path, or give yours another `name:`.", "path")
+            yield _advice(Sentence(
+                "{type}/{name} stands at {path} in this repository. Two files of one name hide "
+                "each other: publish to that path, or give yours another `name:`.",
+                type=component.type, name=component.name, path=elsewhere.path), "path")
         others = sorted({entry.source for entry in self._catalog.versions(
             component.type, component.name, user_id=draft.user_id) if entry.is_present
             and (source is None or entry.source_id != source.id)})
         if others:
-            yield _advice(f"The source {others[0]} has a {component.type}/{component.name}, too. "
-                          "References to it must then name the source; another `name:` keeps them "
-                          "short.", "name", draft.text)
+            yield _advice(Sentence(
+                "The source {source} has a {type}/{name}, too. References to it must then name the "
+                "source; another `name:` keeps them short.", source=others[0], type=component.type,
+                name=component.name), "name", draft.text)
 
 
 def _errors(draft: Publication) -> Iterator[Problem]:
     if draft.before is not None and draft.before == draft.text:
-        yield Problem(message=f"{draft.path} holds exactly this text already: there is nothing to "
-                              "publish. Change something first.")
+        yield Problem(message=Sentence(
+            "{path} holds exactly this text already: there is nothing to publish. Change something "
+            "first.", path=draft.path))
     elif draft.before is not None and draft.version and not draft.is_update:
         before = _component(draft.before)
         if before and before.reference == draft.reference:
             line, column = locate(draft.text, "version") or (None, None)
             yield Problem(
-                message=f"{draft.reference} stands there already with other bytes, and a published "
-                        "version does not change. Write a higher `version:`.",
+                message=Sentence(
+                    "{reference} stands there already with other bytes, and a published version "
+                    "does not change. Write a higher `version:`.", reference=draft.reference),
                 path="version", line=line, column=column, severity="warning")
 
 
@@ -232,27 +240,32 @@ def _replaced(draft: Publication, component: Component) -> Iterator[Problem]:
         return
     before = _component(draft.before)
     if before is None:
-        yield _advice(f"What stands at {draft.path} is no valid component. Yours takes its place.",
+        yield _advice(Sentence(
+            "What stands at {path} is no valid component. Yours takes its place.",
+            path=draft.path),
                       "path")
     elif (before.type, before.name) != (component.type, component.name):
-        yield _advice(f"{draft.path} holds {before.type}/{before.name} now, which yours would "
-                      "replace. Choose another path to keep both.", "path")
+        yield _advice(Sentence(
+            "{path} holds {type}/{name} now, which yours would replace. Choose another path to "
+            "keep both.", path=draft.path, type=before.type, name=before.name), "path")
 
 
 def _version_advice(draft: Publication, component: Component, known: list[Entry]
                     ) -> Iterator[Problem]:
     if not component.version:
         if known or draft.before is not None or component.type != "job":
-            yield _advice("It has no version, so nobody can name exactly this state but by its "
-                          "commit. Add a line like `version: 1.0.0`.", "version")
+            yield _advice(Sentence(
+                "It has no version, so nobody can name exactly this state but by its commit. Add a "
+                "line like `version: 1.0.0`."), "version")
         return
     newest = next((entry for entry in known if entry.version and entry.is_present), None)
     before = _component(draft.before)
     is_said = before is not None and before.reference == draft.reference
     if newest and not is_said and not draft.is_update and version_order(
             component.version, 0) <= version_order(newest.version, 0):
-        yield _advice(f"The newest version there is {newest.version}, and this is "
-                      f"{component.version}. Write a higher one, or it will not be the latest.",
+        yield _advice(Sentence(
+            "The newest version there is {version}, and this is {given}. Write a higher one, or "
+            "it will not be the latest.", version=newest.version, given=component.version),
                       "version", draft.text)
 
 

@@ -13,6 +13,7 @@ from registry.component import Component
 from registry.difference import Difference
 from registry.errors import InvalidInputError
 from registry.source import component_type
+from runner.sentence import Sentence
 
 # A state names what comes next; the first is a text that nobody agreed to publish yet.
 DRAFT, CHECKED, FORKING, FORK_WAIT = "DRAFT", "CHECKED", "FORKING", "FORK_WAIT"
@@ -149,8 +150,9 @@ def checked_repository(text: str) -> str:
     name = re.sub(r"^https?://[^/]+/", "", text.strip()).removesuffix("/").removesuffix(".git")
     last = name.rpartition("/")[2]
     if not _REPOSITORY.fullmatch(name) or last in (".", ".."):
-        raise InvalidInputError(f"`{text.strip()[:200]}` is no repository. Write owner/name, as in "
-                                "the address of its page on GitHub.")
+        raise InvalidInputError(Sentence(
+            "`{name}` is no repository. Write owner/name, as in the address of its page on "
+            "GitHub.", name=text.strip()[:200]))
     return name
 
 
@@ -160,12 +162,13 @@ def checked_path(path: str) -> str:
     parts = plain.split("/")
     if not _PATH.fullmatch(path.strip()) or len(plain) > MAX_PATH or plain.startswith("/") \
             or any(part == ".." or part.lower().startswith(".git") for part in parts):
-        raise InvalidInputError(f"`{path[:200]}` is no path for a component. Write it from the "
-                                "repository's root on, such as `job/hello.yaml`.")
+        raise InvalidInputError(Sentence(
+            "`{path}` is no path for a component. Write it from the repository's root on, such as "
+            "`job/hello.yaml`.", path=path[:200]))
     if component_type(plain) is None:
-        raise InvalidInputError(
-            f"No component is looked for at `{plain[:200]}`. It must be a .yaml file in a folder "
-            "named after its type: `job/`, `data/`, `script/` or `dockerimage/`.")
+        raise InvalidInputError(Sentence(
+            "No component is looked for at `{plain}`. It must be a .yaml file in a folder named "
+            "after its type: `job/`, `data/`, `script/` or `dockerimage/`.", plain=plain[:200]))
     return plain
 
 

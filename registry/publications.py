@@ -34,6 +34,7 @@ from registry.publication import (
 )
 from registry.publication_problems import OF_TOKEN
 from registry.reference import version_order
+from runner.sentence import Sentence
 
 MAX_OPEN, MAX_AN_HOUR, MAX_DRAFTS = 20, 10, 100
 SHOWN = 100
@@ -67,8 +68,9 @@ class Publications:
         """Raises NotFoundError where it is not the user's own, too."""
         found = self._one(publications.c.id == id_, publications.c.user_id == user_id)
         if found is None:
-            raise NotFoundError(f"You have no publication with the number {id_}. The page Publish "
-                                "lists yours.")
+            raise NotFoundError(Sentence(
+                "You have no publication with the number {id_}. The page Publish lists yours.",
+                id_=id_))
         return found
 
     def of_user(self, user_id: int, *, limit: int = SHOWN) -> list[Publication]:
@@ -105,8 +107,9 @@ class Publications:
             count = connection.scalar(sa.select(sa.func.count()).where(
                 publications.c.user_id == user_id, publications.c.state == DRAFT)) or 0
             if count >= MAX_DRAFTS:
-                raise ForbiddenError(f"You have {count} drafts, and more are not kept. Withdraw "
-                                     "some on the page Publish first.")
+                raise ForbiddenError(Sentence(
+                    "You have {count} drafts, and more are not kept. Withdraw some on the page "
+                    "Publish first.", count=count))
             added = connection.execute(publications.insert().values(
                 user_id=user_id, state=DRAFT, created_at=now, updated_at=now, **values))
             (number,) = added.inserted_primary_key or (0,)
@@ -143,8 +146,8 @@ class Publications:
         """As `save`, for what someone waits for; raises ConflictError in the place of None."""
         saved = self.save(before, **values)
         if saved is None:
-            raise ConflictError("The publication went on in the meantime. Look at it again; "
-                                "nothing was changed.")
+            raise ConflictError(Sentence(
+                "The publication went on in the meantime. Look at it again; nothing was changed."))
         return saved
 
     def rewrite(self, before: Publication, /, **values: Any) -> Publication:
@@ -153,13 +156,14 @@ class Publications:
         Raises ConflictError where it is over or was changed meanwhile.
         """
         if not may_follow(before.state, DRAFT):
-            raise ConflictError("This publication is over. Publish again to change more.")
+            raise ConflictError(Sentence("This publication is over. Publish again to change more."))
         is_other = (before.type, before.name, before.repository.lower()) != (
             values["type"], values["name"], values["repository"].lower())
         if is_other and before.is_update and before.state != CLOSED:
-            raise ConflictError(
-                f"Its pull request is for {before.type}/{before.name} in {before.repository}. "
-                "Publish another component, or to another place, as a new publication.")
+            raise ConflictError(Sentence(
+                "Its pull request is for {type}/{name} in {repository}. Publish another component, "
+                "or to another place, as a new publication.", type=before.type, name=before.name,
+                repository=before.repository))
         changed: dict[str, Any] = {}
         if before.state == CLOSED or before.pull_number is None:
             changed = dict.fromkeys(
@@ -173,7 +177,7 @@ class Publications:
     def retry(self, publication: Publication) -> Publication:
         """Have it go on now, whatever it waited for. Raises ConflictError where nothing is left."""
         if publication.state not in HOLDING:
-            raise ConflictError("This publication does not wait for anything.")
+            raise ConflictError(Sentence("This publication does not wait for anything."))
         return self.saved(publication, next_at=self._clock(), problem=None, attempts=0)
 
     def withdraw(self, publication: Publication) -> Publication:
@@ -186,8 +190,8 @@ class Publications:
             return self.saved(publication, state=OPEN, next_at=self._clock(), problem=None,
                               detail="", **held)
         if not may_follow(publication.state, WITHDRAWN):
-            raise ConflictError("Its pull request is on GitHub. Close it there: that is noticed "
-                                "here.")
+            raise ConflictError(Sentence(
+                "Its pull request is on GitHub. Close it there: that is noticed here."))
         return self.saved(publication, state=WITHDRAWN, open_key=None, next_at=None, problem=None,
                           detail="")
 
@@ -253,22 +257,25 @@ class Publications:
                 own, publications.c.confirmed_at > now - timedelta(hours=1))
                 .order_by(publications.c.confirmed_at)))
         if opened >= MAX_OPEN:
-            raise ForbiddenError(
-                f"You have {opened} open publications, and {MAX_OPEN} are allowed at once. The "
-                "draft is kept: go on when one is merged, closed or withdrawn.")
+            raise ForbiddenError(Sentence(
+                "You have {opened} open publications, and {most} are allowed at once. The "
+                "draft is kept: go on when one is merged, closed or withdrawn.", opened=opened,
+                most=MAX_OPEN))
         if len(recent) >= MAX_AN_HOUR:
             left = (recent[0] or now) + timedelta(hours=1) - now
             minutes = math.ceil(left.total_seconds() / 60)
-            raise ForbiddenError(
-                f"You started {len(recent)} publications within an hour, and {MAX_AN_HOUR} are "
-                f"allowed. The draft is kept: go on in {minutes} minutes.")
+            raise ForbiddenError(Sentence(
+                "You started {count} publications within an hour, and {most} are allowed. "
+                "The draft is kept: go on in {minutes} minutes.", count=len(recent),
+                most=MAX_AN_HOUR, minutes=minutes))
 
     def _taken(self, draft: Publication) -> ConflictError:
         other = self._one(publications.c.open_key == open_key(draft))
-        number = f" (number {other.id})" if other else ""
-        return ConflictError(
-            f"You are publishing {draft.type}/{draft.name} to {draft.repository} already{number}. "
-            "Change or withdraw that one, or wait until it is merged.")
+        number = Sentence(" (number {id})", id=other.id) if other else ""
+        return ConflictError(Sentence(
+            "You are publishing {type}/{name} to {repository} already{number}. Change or withdraw "
+            "that one, or wait until it is merged.", type=draft.type, name=draft.name,
+            repository=draft.repository, number=number))
 
 
 def _is_here(user_id: int, is_it: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:

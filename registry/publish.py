@@ -41,6 +41,7 @@ from registry.publication import (
 )
 from registry.publication_problems import WAITING, problem_of
 from registry.publications import Publications, now_utc
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 # Between two writes. GitHub asks a second of programs that make many; one publication makes four.
@@ -238,8 +239,9 @@ class Publisher:
             return {"commit_sha": head} | self._at(OPENING)
         number = _number_of(publication) + 1
         if number > TRIES_OF_NAME:
-            return _stopped(Code.REFUSED, f"{branch} and the names after it are taken in "
-                                          f"{publication.head_repository}.")
+            return _stopped(Code.REFUSED, Sentence(
+                "{branch} and the names after it are taken in {head_repository}.", branch=branch,
+                head_repository=publication.head_repository))
         name = branch_name(publication, publication.tree_sha or "", number)
         return {"branch": name} | self._at(BRANCHING, self._pause)
 

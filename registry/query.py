@@ -23,6 +23,7 @@ from registry.clauses import (
 )
 from registry.errors import InvalidInputError, Problem
 from registry.query_fields import FIELDS, ValueProblem, key_of, near_key
+from runner.sentence import Sentence
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 20
@@ -45,7 +46,8 @@ class QueryError(InvalidInputError):
     code = "InvalidQuery"
 
     def __init__(self, message: str, position: int, instead: str = "") -> None:
-        advice = f" Write `{instead}`." if 0 < len(instead) <= SHOWN_INSTEAD else ""
+        advice = Sentence(
+            " Write `{instead}`.", instead=instead) if 0 < len(instead) <= SHOWN_INSTEAD else ""
         super().__init__(message, [Problem(message=f"{message}{advice}", path="q", line=1,
                                            column=position + 1)])
         self.position = position
@@ -110,7 +112,9 @@ def parse_query(text: str) -> Query:
     Raises QueryError.
     """
     if len(text) > MAX_LENGTH:
-        raise QueryError(f"The query is longer than {MAX_LENGTH} characters. Shorten it.",
+        raise QueryError(Sentence(
+            "The query is longer than {most} characters. Shorten it.",
+            most=MAX_LENGTH),
                          MAX_LENGTH)
     try:
         return Query(_Parser(text).parse(), text)
@@ -150,13 +154,14 @@ class _Parser:
     def parse(self) -> Clause:
         clause = self._all()
         if self._at < len(self._text):
-            self._fail("There is no `(` for this `)`.", self._at,
+            self._fail(Sentence("There is no `(` for this `)`."), self._at,
                        self._text[:self._at] + self._text[self._at + 1:])
         clause = self._with_last_word(clause)
         top = clause.clauses if isinstance(clause, All) else (clause,)
         if any(_ALL_VERSIONS in leaves(each) for each in top if each != _ALL_VERSIONS):
-            self._fail("`versions:all` holds for the whole query. Write it outside of OR, of "
-                       "parentheses and without a `-`.", self._versions_at)
+            self._fail(Sentence(
+                "`versions:all` holds for the whole query. Write it outside of OR, of parentheses "
+                "and without a `-`."), self._versions_at)
         return clause
 
     def _with_last_word(self, clause: Clause) -> Clause:
@@ -216,10 +221,10 @@ class _Parser:
         self._at += 1
         clause = self._within(start, self._all)
         if self._at == len(self._text):
-            self._fail("This `(` has no `)`.", start, f"{self._text.rstrip()})")
+            self._fail(Sentence("This `(` has no `)`."), start, f"{self._text.rstrip()})")
         self._at += 1
         if clause == All(()):
-            self._fail("There is nothing between these parentheses.", start)
+            self._fail(Sentence("There is nothing between these parentheses."), start)
         return clause
 
     def _field(self) -> Clause | None:
@@ -237,8 +242,9 @@ class _Parser:
         self._at = match.end()
         value = self._quoted() if rest[:1] == '"' else self._taken(self._word_end())
         if not value:
-            self._fail(f"`{key}:` lacks its value; write it behind the colon: "
-                       f"`{FIELDS[key].example}`.", start)
+            self._fail(Sentence(
+                "`{key}:` lacks its value; write it behind the colon: `{example}`.", key=key,
+                example=FIELDS[key].example), start)
         if key == "versions":
             self._versions_at = start
         return self._filters(key, value, start, match.end())
@@ -261,11 +267,14 @@ class _Parser:
         if rest[:1] in ("/", "\\"):
             return
         if near and rest[:1].strip():
-            self._fail(f"There is no field `{name}:`. Did you mean `{near}:`? Words with a colon "
-                       "go into quotes.", start, self._text[:start] + near + self._text[end:])
+            self._fail(Sentence(
+                "There is no field `{name}:`. Did you mean `{near}:`? Words with a colon go into "
+                "quotes.", name=name, near=near),
+                start, self._text[:start] + near + self._text[end:])
         if rest[:1] in tuple('"<>≤≥'):
-            self._fail(f"There is no field `{name}:`. There are "
-                       f"{', '.join(f'`{key}:`' for key in FIELDS)}.", start)
+            self._fail(Sentence(
+                "There is no field `{name}:`. There are {fields}.", name=name,
+                fields=", ".join(f"`{key}:`" for key in FIELDS)), start)
 
     def _words(self) -> Words:
         text = self._taken(self._word_end())
@@ -291,7 +300,7 @@ class _Parser:
                 opened.pop()
             at += 1
         if opened:
-            self._fail("This `(` has no `)`. A word with a parenthesis goes into quotes.",
+            self._fail(Sentence("This `(` has no `)`. A word with a parenthesis goes into quotes."),
                        opened[-1], f'{self._text[:self._at]}"{self._text[self._at:at]}"'
                                    f"{self._text[at:]}")
         return at
@@ -300,12 +309,12 @@ class _Parser:
         """The text between this quote and the next; a doubled quote is one within."""
         match = _QUOTED.match(self._text, self._at)
         if not match:
-            self._fail("This quote is never closed.", self._at, f'{self._text.rstrip()}"')
+            self._fail(Sentence("This quote is never closed."), self._at, f'{self._text.rstrip()}"')
         start, self._at = self._at, match.end()
         typed = self._typed[match.start(1):match.end(1)]
         text = " ".join(re.sub(rf"([{QUOTES}])[{QUOTES}]", r"\1", typed).split())
         if not text:
-            self._fail("There is nothing between these quotes.", start)
+            self._fail(Sentence("There is nothing between these quotes."), start)
         return text
 
     def _keyword(self) -> str:
@@ -319,10 +328,11 @@ class _Parser:
             self._fail_keyword(word, start)
 
     def _fail_keyword(self, word: str, place: int) -> NoReturn:
-        sides = "after it" if word == "NOT" else "on both sides"
+        sides = Sentence("after it") if word == "NOT" else Sentence("on both sides")
         rest = self._text[:place] + self._text[place + len(word):]
-        self._fail(f"`{word}` needs something {sides}. The word itself goes into quotes: "
-                   f'`"{word}"`.', place, " ".join(rest.split()))
+        self._fail(Sentence(
+            "`{word}` needs something {sides}. The word itself goes into quotes: `\"{word}\"`.",
+            word=word, sides=sides), place, " ".join(rest.split()))
 
     def _is_end(self) -> bool:
         """Go on to the next clause; True where none follows."""
@@ -332,8 +342,9 @@ class _Parser:
 
     def _within(self, place: int, read: Callable[[], Clause]) -> Clause:
         if self._depth == MAX_DEPTH:
-            self._fail(f"This goes deeper than {MAX_DEPTH} levels. Write it with fewer "
-                       "parentheses.", place)
+            self._fail(Sentence(
+                "This goes deeper than {most} levels. Write it with fewer parentheses.",
+                most=MAX_DEPTH), place)
         self._depth += 1
         clause = read()
         self._depth -= 1
@@ -342,7 +353,9 @@ class _Parser:
     def _count_one(self) -> None:
         self._count += 1
         if self._count > MAX_CLAUSES:
-            self._fail(f"These are more than {MAX_CLAUSES} words and filters. Leave some out.",
+            self._fail(Sentence(
+                "These are more than {most} words and filters. Leave some out.",
+                most=MAX_CLAUSES),
                        self._at)
 
     def _fail(self, message: str, position: int, instead: str = "") -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Mapping
 
 from registry.reference import Range, looks_like_range
 from registry.wording import N_
+from runner.sentence import Sentence
 
 _COMPARED = re.compile(r"(<=|>=|<|>|=|≤|≥)?\s*(.*)", re.DOTALL)
 _SIGNS = {"≤": "<=", "≥": ">=", None: "="}
@@ -110,8 +111,9 @@ def is_range(value: str) -> bool:
 def _version(value: str) -> str:
     text = value.replace("≤", "<=").replace("≥", ">=").strip()
     if is_range(text) and Range.parse(text) is None:
-        raise ValueProblem(f"`{value}` is no range of versions. Write `version:^1.0`, "
-                           "`version:>=1.2` or `version:\">=1 <2\"`.")
+        raise ValueProblem(Sentence(
+            "`{value}` is no range of versions. Write `version:^1.0`, `version:>=1.2` or "
+            "`version:\">=1 <2\"`.", value=value))
     return text
 
 
@@ -122,7 +124,8 @@ def _one_of(key: str, values: tuple[str, ...], value: str) -> str:
     near = difflib.get_close_matches(lower, values, n=1) \
         or [known for known in values if lower in known]
     choice = ", ".join(f"`{key}:{known}`" for known in values)
-    raise ValueProblem(f"There is no `{key}:{value}`, only {choice}.",
+    raise ValueProblem(Sentence(
+        "There is no `{key}:{value}`, only {choice}.", key=key, value=value, choice=choice),
                        (near or ([values[0]] if len(values) == 1 else [""]))[0])
 
 
@@ -131,8 +134,8 @@ def _compared(key: str, text: str) -> list[tuple[str, str]]:
     operator, value = _SIGNS.get(sign, sign), value.strip()
     if FIELDS[key].kind == "number":
         if not _NUMBER.fullmatch(value):
-            raise ValueProblem(f"`{key}:` takes a whole number: `{key}:4`, `{key}:<=4` or "
-                               f"`{key}:1..4`.")
+            raise ValueProblem(Sentence(
+                "`{key}:` takes a whole number: `{key}:4`, `{key}:<=4` or `{key}:1..4`.", key=key))
         return [(operator, str(int(value)))]
     return _days(key, operator, value)
 
@@ -145,8 +148,9 @@ def _days(key: str, operator: str, value: str) -> list[tuple[str, str]]:
         first = date(year, month or 1, day or 1)
         last = date(year, month or 12, day or calendar.monthrange(year, month or 12)[1])
     except (AttributeError, ValueError) as error:
-        raise ValueProblem(f"`{key}:` takes a day that there is: `{key}:>2026-01-31`, "
-                           f"`{key}:2026-01` or `{key}:2026-01-01..2026-01-31`.") from error
+        raise ValueProblem(Sentence(
+            "`{key}:` takes a day that there is: `{key}:>2026-01-31`, `{key}:2026-01` or "
+            "`{key}:2026-01-01..2026-01-31`.", key=key)) from error
     if operator == "=" and first != last:
         return [(">=", first.isoformat()), ("<=", last.isoformat())]
     return [(operator, (last if operator in (">", "<=") else first).isoformat())]

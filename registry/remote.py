@@ -24,6 +24,8 @@ from registry.git_wire import (
 )
 from registry.github_api import check_name
 from registry.pack_check import Limits, Told, check_pack
+from registry.wording import N_
+from runner.sentence import Sentence
 
 IDLE_S = 20
 CHUNK_BYTES = 1 << 16
@@ -101,7 +103,9 @@ class Remote:
         except (requests.RequestException, HTTPError, OSError) as error:
             raise self._unreachable(error) from error
         except WireError as error:
-            raise type(error)(f"{self._name} could not be read. {error.message}") from error
+            raise type(error)(Sentence(
+                "{name} could not be read. {message}", name=self._name,
+                message=error.message)) from error
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Also without a token, so that no file of this machine's user gives one."""
@@ -122,35 +126,42 @@ class Remote:
     def _time_left(self, most: float) -> float:
         left = self._patience.give_up_at - time.monotonic()
         if left <= 0:
-            raise RemoteError(Reason.TOO_SLOW, f"GitHub took too long to send {self._name}, so "
-                                               "the look at it was given up. It is tried again.")
+            raise RemoteError(Reason.TOO_SLOW, Sentence(
+                "GitHub took too long to send {name}, so the look at it was given up. It is tried "
+                "again.", name=self._name))
         return min(left, most)
 
     def _check(self, response: requests.Response) -> None:
         status = response.status_code
         if status == 200:
             if "git-upload-pack-result" not in response.headers.get("Content-Type", ""):
-                raise WireError("The answer is none of Git's.")
+                raise WireError(Sentence("The answer is none of Git's."))
             return
         if 300 <= status < 400:
-            raise RemoteError(Reason.MOVED, f"GitHub says that {self._name} is elsewhere now.")
+            raise RemoteError(Reason.MOVED, Sentence(
+                "GitHub says that {name} is elsewhere now.", name=self._name))
         if status == 404:
-            raise RemoteError(Reason.ABSENT, f"GitHub shows no repository {self._name}.")
+            raise RemoteError(Reason.ABSENT, Sentence(
+                "GitHub shows no repository {name}.", name=self._name))
         if status in (401, 403):
-            raise RemoteError(Reason.REFUSED, f"GitHub does not show {self._name} to who asks.")
+            raise RemoteError(Reason.REFUSED, Sentence(
+                "GitHub does not show {name} to who asks.", name=self._name))
         if status == 451:
-            raise RemoteError(Reason.BLOCKED, f"GitHub has blocked {self._name}.")
+            raise RemoteError(Reason.BLOCKED, Sentence(
+                "GitHub has blocked {name}.", name=self._name))
         wait = response.headers.get("Retry-After", "")
-        raise RemoteError(Reason.LATER, f"GitHub answered {status} when asked for {self._name}. "
-                                        "It is asked again later.",
+        raise RemoteError(Reason.LATER, Sentence(
+            "GitHub answered {status} when asked for {name}. It is asked again later.",
+            status=status, name=self._name),
                           int(wait[:6]) if wait.isdigit() else None)
 
     def _unreachable(self, error: Exception) -> RemoteError:
         is_slow = isinstance(error, (requests.Timeout, TimeoutError))
-        return RemoteError(Reason.TOO_SLOW if is_slow else Reason.LATER, (
-            f"GitHub {'fell silent' if is_slow else 'could not be reached'} when asked for "
-            f"{self._name}. It is asked again later; if this stays, check PAISHARE_GITHUB_URL and "
-            "the network."))
+        return RemoteError(Reason.TOO_SLOW if is_slow else Reason.LATER, Sentence(
+            N_("GitHub fell silent when asked for {name}. It is asked again later; if this stays, "
+               "check PAISHARE_GITHUB_URL and the network.") if is_slow else
+            N_("GitHub could not be reached when asked for {name}. It is asked again later; if "
+               "this stays, check PAISHARE_GITHUB_URL and the network."), name=self._name))
 
 
 _HEADERS = {

@@ -15,6 +15,7 @@ from registry.reader import Reader
 from registry.reference import number_of
 from registry.source import GITHUB, Source, folders
 from registry.versions import FileProblem, Tag
+from runner.sentence import Sentence
 
 MAX_GONE, MAX_GONE_PART = 10, 0.2  # more at once waits for the owner's word
 
@@ -204,5 +205,7 @@ def _tell_missing(history: History, files: Reader, source: Source, read: Read) -
         history.problems.pop(path, None)
         if not files.is_folder(read.head, path):
             history.problems[path] = FileProblem(path=path, commit=read.head, problems=(Problem(
-                message=f"The folder {path}, below which components are looked for, is not there "
-                        "at this commit. Bring it back, or add the source anew without it."),))
+                message=Sentence(
+                    "The folder {path}, below which components are looked for, is not there at "
+                    "this commit. Bring it back, or add the source anew without it.",
+                    path=path)),))

@@ -14,14 +14,18 @@ from registry.github_records import RepositoryInfo
 from registry.repository_name import commit_url, file_url, repository_name, repository_url
 from registry.sources import Source
 from registry.webhooks import EVENTS
+from registry.wording import N_
+from runner.sentence import Sentence, joined
 
-_MAY_NOT = ("GitHub does not let you make a webhook there. Your token needs `admin:repo_hook`, and "
-            "you the right to administer the repository. Or have somebody who may make it by hand, "
-            "with the address and the secret below.")
+_MAY_NOT = Sentence(
+    "GitHub does not let you make a webhook there. Your token needs `admin:repo_hook`, and you the "
+    "right to administer the repository. Or have somebody who may make it by hand, with the "
+    "address and the secret below.")
 HOOK_REFUSALS = {
     Code.GONE: _MAY_NOT, Code.FORBIDDEN: _MAY_NOT, Code.SCOPE_MISSING: _MAY_NOT,
-    Code.REFUSED: "GitHub refused to make it. There may be a webhook with this address already, or "
-                  "GitHub cannot reach the address below from the internet.",
+    Code.REFUSED: Sentence(
+        "GitHub refused to make it. There may be a webhook with this address already, or GitHub "
+        "cannot reach the address below from the internet."),
 }
 
 
@@ -63,7 +67,8 @@ class Repositories:
     def make_webhook(self, user_id: int, source: Source, url: str, secret: Secret) -> None:
         """Have GitHub tell `url` of what happens; raises GitHubError saying what else to do."""
         if source.repo_id is None:
-            raise InvalidInputError(f"{source.name} is no repository on GitHub.")
+            raise InvalidInputError(Sentence(
+                "{name} is no repository on GitHub.", name=source.name))
         try:
             with self._accounts.asking(user_id, is_hurried=True) as github:
                 github.create_hook(source.repo_id, url, secret, EVENTS)
@@ -96,14 +101,15 @@ class Repositories:
         """What GitHub says, in words that fit one who adds a source."""
         is_connected = self.is_connected(user_id)
         if error.code is Code.GONE:
-            return NotFoundError(
-                f"GitHub shows no repository {name} to you. Check its name; if it is private, "
-                + ("your token must be allowed to read it." if is_connected else
-                   "connect GitHub on the page Settings first."))
+            return NotFoundError(Sentence(
+                N_("GitHub shows no repository {name} to you. Check its name; if it is private, "
+                   "your token must be allowed to read it.") if is_connected else
+                N_("GitHub shows no repository {name} to you. Check its name; if it is private, "
+                   "connect GitHub on the page Settings first."), name=name))
         if error.code is Code.LATER:
-            return GitHubError(error.code, (
-                "GitHub does not answer for now, and nothing was added. "
-                + ("Try again in a moment." if is_connected else
-                   "Try again in a moment; or connect GitHub on the page Settings, since it "
-                   "lets visitors ask little.")), error.retry_at)
+            return GitHubError(error.code, joined(
+                Sentence("GitHub does not answer for now, and nothing was added."),
+                Sentence("Try again in a moment.") if is_connected else Sentence(
+                    "Try again in a moment; or connect GitHub on the page Settings, since it lets "
+                    "visitors ask little.")), error.retry_at)
         return GitHubError(error.code, error.message, error.retry_at, link=error.link)

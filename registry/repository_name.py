@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 from registry.errors import InvalidInputError
 from registry.github_api import check_name
 from registry.redaction import redacted
+from runner.sentence import Sentence
 
 MAX_BRANCH = 255
 _SSH = re.compile(r"(?:ssh://)?(?:[\w.-]+@)(?P<host>[\w.-]+)(?::\d+(?=/))?[:/](?P<path>[^:]+)")
@@ -23,22 +24,25 @@ def repository_name(text: str, github_url: str) -> str:
     shown = redacted(text)[:200]  # people paste addresses with a token in them
     host, path = _host_and_path(text, str(urlsplit(github_url).hostname))
     if host != urlsplit(github_url).hostname:
-        raise InvalidInputError(
-            f"This server reads repositories of {github_url} only, and `{shown}` is "
-            "elsewhere. A clone of it on this server can be added as a folder, by an admin.")
+        raise InvalidInputError(Sentence(
+            "This server reads repositories of {github_url} only, and `{shown}` is elsewhere. A "
+            "clone of it on this server can be added as a folder, by an admin.",
+            github_url=github_url, shown=shown))
     parts = path.strip("/").split("/")
     if len(parts) > 2 and host and path != text:
-        raise InvalidInputError(
-            f"`{shown}` is a page inside a repository. Give the repository itself, "
-            f"`{'/'.join(parts[:2])[:200]}`; branch and folders have fields of their own.")
+        raise InvalidInputError(Sentence(
+            "`{shown}` is a page inside a repository. Give the repository itself, `{name}`; "
+            "branch and folders have fields of their own.", shown=shown,
+            name="/".join(parts[:2])[:200]))
     return check_name(path.strip("/").removesuffix(".git"))
 
 
 def check_branch(branch: str | None) -> None:
     """Raises InvalidInputError for what no branch of Git can be called; None is the default."""
     if branch is not None and (len(branch) > MAX_BRANCH or not _BRANCH.fullmatch(branch)):
-        raise InvalidInputError(f"`{branch[:100]}` is no branch. Write its name as GitHub shows "
-                                "it, such as main, or leave it empty for the default branch.")
+        raise InvalidInputError(Sentence(
+            "`{branch}` is no branch. Write its name as GitHub shows it, such as main, or leave it "
+            "empty for the default branch.", branch=branch[:100]))
 
 
 def repository_url(github_url: str, full_name: str) -> str:

@@ -55,6 +55,12 @@ class Runs:
                 sources, sources.c.id == runs.c.source_id).where(
                     runs.c.job_id.in_(job_ids), ~is_visible(user_id))))
 
+    def has_any(self, user_id: int) -> bool:
+        """Whether a job of this user took something from the marketplace."""
+        with self._engine.connect() as connection:
+            return connection.execute(sa.select(runs.c.id).where(
+                runs.c.user_id == user_id).limit(1)).first() is not None
+
     def is_noted(self, job_id: str) -> bool:
         """Whether it is known what took part in a job: not where that was removed since."""
         with self._engine.connect() as connection:

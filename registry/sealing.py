@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from registry.config import SEALING_KEY_BYTES, Secret, Settings, is_sealing_key
 from registry.errors import RegistryError
+from runner.sentence import Sentence
 
 FILE, LOCK, ASIDE = "sealing.key", "sealing.lock", ".sealing-"
 NONCE_BYTES = 12
@@ -68,8 +69,9 @@ class Keys:
             text = AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:],
                                        _bound_to(user_id, purpose))
         except (InvalidTag, ValueError) as error:
-            raise UnreadableError(f"This {purpose} cannot be opened: the key that sealed it is not "
-                                  "here, or it is not what it says.") from error
+            raise UnreadableError(Sentence(
+                "This {purpose} cannot be opened: the key that sealed it is not here, or it is not "
+                "what it says.", purpose=purpose)) from error
         return Secret(text.decode())
 
     def with_new(self) -> Keys:
@@ -135,12 +137,14 @@ class KeyStore:
             os.unlink(aside)
             _sync_folder(self._home)
         if path.stat().st_mode & 0o077:
-            raise RegistryError(f"{path} can be read by others. Close it with `chmod 600 {path}`; "
-                                "if others may have read it, run `paishare rotate-keys` then.")
+            raise RegistryError(Sentence(
+                "{path} can be read by others. Close it with `chmod 600 {path}`; if others may "
+                "have read it, run `paishare rotate-keys` then.", path=path))
         texts = path.read_text("utf-8", "replace").split()
         if not texts or not all(map(is_sealing_key, texts)):
-            raise RegistryError(f"{path} holds no key. Bring it back from a copy, or delete it: a "
-                                "new one is made then, and everyone connects GitHub again.")
+            raise RegistryError(Sentence(
+                "{path} holds no key. Bring it back from a copy, or delete it: a new one is made "
+                "then, and everyone connects GitHub again.", path=path))
         return Keys([Secret(text) for text in texts])
 
     @contextlib.contextmanager

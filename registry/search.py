@@ -30,6 +30,7 @@ from registry.snapshot import Loaded, Snapshot, without_twins
 from registry.spelling import completions, nearest_names
 from registry.tokens import query_words
 from registry.visibility import only_public
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 SCHEMA_VERSION = 5
@@ -177,7 +178,7 @@ class SearchIndex:
         """
         name = self._current()
         if name is None:
-            raise RegistryError(f"There is no search index in {self.path}.")
+            raise RegistryError(Sentence("There is no search index in {path}.", path=self.path))
         found = list(documents)
         older = [fields_of(document) for document in found if not document.is_newest]
         (newest_store, _), (older_store, _) = self._stores(name)
@@ -198,8 +199,9 @@ class SearchIndex:
         folder.mkdir(parents=True, mode=0o700)
         count = self._fill(name, documents)
         if [store.count() for store, _ in self._stores(name)] != count:
-            raise RegistryError(f"The new search index in {folder} lacks documents. Is the disk "
-                                "full? The next sync tries again.")
+            raise RegistryError(Sentence(
+                "The new search index in {folder} lacks documents. Is the disk full? The next sync "
+                "tries again.", folder=folder))
         aside = self.path / f"{POINTER}.new"
         aside.unlink(missing_ok=True)
         aside.symlink_to(name)

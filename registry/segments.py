@@ -29,6 +29,7 @@ from whoosh.reading import SegmentReader, TermNotFound
 from whoosh.writing import NO_MERGE, IndexWriter, LockError
 
 from registry.errors import RegistryError
+from runner.sentence import Sentence
 
 MANIFEST = "manifest.json"
 BATCH = 4000
@@ -158,7 +159,7 @@ class Segment:
         """What is kept in memory of each document, in the order of document.FACTS."""
         found = json.loads(b"[" + b",".join(iter(self._column("facts"))) + b"]")
         if len(found) != self.count:
-            raise RegistryError(f"The segment {self.name} lacks documents.")
+            raise RegistryError(Sentence("The segment {name} lacks documents.", name=self.name))
         return found
 
     def card(self, number: int) -> dict[str, Any]:
@@ -241,7 +242,7 @@ class Segment:
 def _blocks(data: memoryview, at: int) -> Iterator[Postings]:
     """The blocks of one word's postings: a mark, then each with its length, negative at the end."""
     if bytes(data[at:at + 4]) != b"W3Bl":
-        raise RegistryError("The postings of the search index are damaged.")
+        raise RegistryError(Sentence("The postings of the search index are damaged."))
     at, length = at + 4, 0
     while length >= 0:
         length, = struct.unpack_from("!i", data, at)
@@ -294,7 +295,8 @@ class Store:
     def _check(self, file: str, manifest: Mapping[str, Any]) -> None:
         """A file that is not listed yet was committed a moment ago and is taken as it is."""
         if file in manifest and manifest[file] != _measured(self.folder / file):
-            raise RegistryError(f"The file {file} of the search index is damaged.")
+            raise RegistryError(Sentence(
+                "The file {file} of the search index is damaged.", file=file))
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -349,7 +351,7 @@ class Store:
         try:
             writer = opened.writer(timeout=LOCK_TIMEOUT_S, limitmb=WRITER_MB, codec=_CODEC)
         except LockError as error:
-            raise BusyError("Another process is writing the search index.") from error
+            raise BusyError(Sentence("Another process is writing the search index.")) from error
         try:
             yield writer
         except _Unchanged:

@@ -17,7 +17,7 @@ from registry.errors import RegistryError
 from registry.supervisor import Program, Supervisor, last_words
 
 BACKLOG = 256
-WEB_THREADS = 64  # each page that waits for log lines holds one
+WEB_THREADS = 280  # each page that changes by itself holds one, and each terminal
 READY_S = 60.0
 HOPELESS = 3  # deaths in a row, within about four seconds
 POLL_S = 0.1
@@ -120,7 +120,8 @@ def programs(settings: Settings, listener: int, lock_fd: int) -> list[Program]:
     web = _program(
         settings, "web", "-m", "gunicorn", "--bind", f"fd://{listener}", "--no-control-socket",
         "--worker-class", "gthread", "--workers", "1", "--threads", str(WEB_THREADS),
-        "--graceful-timeout", "5", "--log-level", "warning", "registry.app:create_app()",
+        "--config", "python:registry.web_worker", "--graceful-timeout", "5",
+        "--log-level", "warning", "registry.app:create_app()",
         fds=(lock_fd, listener))
     sync = _program(settings, "sync", "-c", SYNC, fds=(lock_fd,))
     github = _program(settings, "github", "-c", GITHUB, fds=(lock_fd,))

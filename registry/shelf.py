@@ -16,6 +16,7 @@ from registry.errors import ConflictError, GoneError, InvalidInputError, NotFoun
 from registry.git_store import GitStore
 from registry.source import Source
 from registry.sources import Sources
+from runner.sentence import Sentence
 
 SUFFIX = "-shelf"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -76,9 +77,10 @@ class Shelves:
                 return Published(component=component, source=name, commit=commit, is_first=False,
                                  is_known=True)
         if same and component.version:
-            raise ConflictError(
-                f"{component.reference} is on your shelf {name} already, with other bytes, and a "
-                "version never changes. Write a higher `version:` and publish again.")
+            raise ConflictError(Sentence(
+                "{reference} is on your shelf {name} already, with other bytes, and a version "
+                "never changes. Write a higher `version:` and publish again.",
+                reference=component.reference, name=name))
         return None
 
     def _commit(self, store: GitStore, component: Component, user: User, name: str, *,
@@ -98,16 +100,18 @@ class Shelves:
                    if _has(GitStore(path), _path(component))}
         others = sorted((known | waiting) - {name})
         if others:
-            raise ConflictError(
-                f"{component.type}/{component.name} is in the source {others[0]} already, and "
-                "references to it must keep their meaning. Publish yours under another `name:`.")
+            raise ConflictError(Sentence(
+                "{type}/{name} is in the source {source} already, and references to it must keep "
+                "their meaning. Publish yours under another `name:`.", type=component.type,
+                name=component.name, source=others[0]))
 
     def _refuse_if_purged(self, component: Component, name: str, user: User) -> None:
         """What was deleted for good does not come back under its number."""
         for purged in self._catalog.purged(component.type, component.name, name, user_id=user.id):
             if purged.version and purged.version == component.version:
-                raise GoneError(f"{component.reference} was deleted for good: {purged.reason} "
-                                "Write a higher `version:` and publish again.")
+                raise GoneError(Sentence(
+                    "{reference} was deleted for good: {reason} Write a higher `version:` and "
+                    "publish again.", reference=component.reference, reason=purged.reason))
 
     def _source(self, name: str, store: GitStore, user: User) -> Source | None:
         """The shelf as the catalog has it; None: it has none yet."""
@@ -116,8 +120,9 @@ class Shelves:
         except NotFoundError:
             return None
         if found.location != str(store.path):
-            raise ConflictError(f"There is another source called {name}, for {found.location}. Ask "
-                                "an admin to remove it; it keeps you from having a shelf.")
+            raise ConflictError(Sentence(
+                "There is another source called {name}, for {location}. Ask an admin to remove it; "
+                "it keeps you from having a shelf.", name=name, location=found.location))
         return found
 
     def _store(self, name: str) -> GitStore:
@@ -143,8 +148,9 @@ def _path(component: Component) -> str:
 
 def _require_version(component: Component) -> None:
     if not component.version and component.type != "job":
-        message = (f"{component.reference} needs a version to be published. Add a line like "
-                   "`version: 1.0.0`.")
+        message = Sentence(
+            "{reference} needs a version to be published. Add a line like `version: 1.0.0`.",
+            reference=component.reference)
         raise InvalidInputError(message, [Problem(message=message, path="version")])
 
 

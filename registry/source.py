@@ -12,6 +12,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from registry.component import TYPES
 from registry.errors import InvalidInputError, RegistryError
+from runner.sentence import Sentence
 
 LOCAL, GITHUB = "local", "github"
 MAX_FILES = 20_000
@@ -129,12 +130,13 @@ def checked_sub_paths(paths: Sequence[str]) -> tuple[str, ...]:
     for path in filter(None, (path.strip() for path in paths)):
         plain = posixpath.normpath(path)
         if path.startswith("/") or plain.split("/")[0] == ".." or "\0" in path or len(path) > 1000:
-            raise InvalidInputError(
-                f"`{path[:200]}` is no folder below the source. Write it from the source's own "
-                "folder on, such as `team/components`.")
+            raise InvalidInputError(Sentence(
+                "`{path}` is no folder below the source. Write it from the source's own folder on, "
+                "such as `team/components`.", path=path[:200]))
         found.append("" if plain == "." else plain)
     if len(found) > MAX_SUB_PATHS:
-        raise InvalidInputError(f"A source has at most {MAX_SUB_PATHS} sub-paths.")
+        raise InvalidInputError(Sentence(
+            "A source has at most {most} sub-paths.", most=MAX_SUB_PATHS))
     return tuple(path for path in sorted(set(found)) if path and not any(
         other == "" or path.startswith(f"{other}/") for other in found))
 
@@ -142,17 +144,18 @@ def checked_sub_paths(paths: Sequence[str]) -> tuple[str, ...]:
 def check_tag_prefix(prefix: str | None) -> None:
     """Raises InvalidInputError for what no tag of Git can begin with."""
     if prefix and (len(prefix) > 100 or not _TAG_PREFIX.fullmatch(prefix)):
-        raise InvalidInputError(
-            f"No tag of Git begins with `{prefix[:100]}`. Write what stands before the version: "
-            "`v` for tags such as v1.0.0.")
+        raise InvalidInputError(Sentence(
+            "No tag of Git begins with `{prefix}`. Write what stands before the version: `v` for "
+            "tags such as v1.0.0.", prefix=prefix[:100]))
 
 
 def find_place(location: str) -> Place:
     """Look what lies at `location`; raises RegistryError where there is no folder any more."""
     folder = Path(location)
     if not folder.is_dir():
-        raise RegistryError(f"The folder {location} is not there. Bring it back, or remove the "
-                            "source; what was known of it stays until then.")
+        raise RegistryError(Sentence(
+            "The folder {location} is not there. Bring it back, or remove the source; what was "
+            "known of it stays until then.", location=location))
     folder = folder.resolve()
     if is_bare(folder):
         return Place(folder=folder, repository=folder, prefix="")
@@ -176,10 +179,11 @@ def folder_files(folder: Path, *, without: Path | None = None) -> tuple[FolderFi
     """
     found = sorted(_walk(folder, "", without), key=lambda file: file.path)
     if len(found) > MAX_FILES or sum(file.size for file in found) > MAX_FOLDER_BYTES:
-        raise RegistryError(
-            f"{folder} holds more than {MAX_FILES} files or {MAX_FOLDER_BYTES >> 20} MiB, too much "
-            "to copy at each change. Make it a Git repository (`git init`, `git add`, `git "
-            "commit`), or keep large files elsewhere.")
+        raise RegistryError(Sentence(
+            "{folder} holds more than {most} files or {most_mb} MiB, too much to "
+            "copy at each change. Make it a Git repository (`git init`, `git add`, `git commit`), "
+            "or keep large files elsewhere.", folder=folder, most=MAX_FILES,
+            most_mb=MAX_FOLDER_BYTES >> 20))
     return tuple(found)
 
 

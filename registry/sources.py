@@ -18,6 +18,7 @@ from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.source import GITHUB, LOCAL, Source, check_tag_prefix, checked_sub_paths
 from registry.source_words import GONE, REPLACED
 from registry.versions import FileProblem
+from runner.sentence import Sentence
 
 MAX_ALIKE, MAX_OWNED = 100, 200
 _NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
@@ -72,7 +73,8 @@ class Sources:
             return source
         with self._engine.connect() as connection:
             known = connection.scalars(sa.select(sources.c.name).where(is_visible)).all()
-        raise NotFoundError(f"There is no source {name}.", difflib.get_close_matches(name, known))
+        raise NotFoundError(Sentence(
+            "There is no source {name}.", name=name), difflib.get_close_matches(name, known))
 
     def add_folder(self, location: str, *, name: str | None, owner_id: int | None,
                    sub_paths: Sequence[str] = (), tag_prefix: str | None = None) -> Source:
@@ -89,8 +91,9 @@ class Sources:
         _check_name(name)
         for source in self._select(sources.c.kind == LOCAL):
             if source.name == name or source.location == str(folder):
-                raise ConflictError(f"There is already the source {source.name} for "
-                                    f"{source.location}. Choose another name, or remove that one.")
+                raise ConflictError(Sentence(
+                    "There is already the source {name} for {location}. Choose another name, or "
+                    "remove that one.", name=source.name, location=source.location))
         return self._insert([name], {
             "kind": LOCAL, "location": str(folder), "owner_id": owner_id,
             "sub_paths": list(sub_paths), "tag_prefix": tag_prefix})
@@ -111,9 +114,10 @@ class Sources:
         for source in self._select(sources.c.repo_id == wanted.repo_id):
             if (source.branch, source.sub_paths, source.tag_prefix) == (
                     wanted.branch, sub_paths, wanted.tag_prefix):
-                raise ConflictError(f"{wanted.full_name} is indexed already: it is the source "
-                                    f"{source.name}. Give another branch, folders or tags to have "
-                                    "it a second time.")
+                raise ConflictError(Sentence(
+                    "{full_name} is indexed already: it is the source {name}. Give another branch, "
+                    "folders or tags to have it a second time.", full_name=wanted.full_name,
+                    name=source.name))
         own = [wanted.full_name, *(f"{wanted.full_name}-{number}"
                                    for number in range(2, MAX_ALIKE))]
         return self._insert([name] if name else own, {
@@ -133,8 +137,9 @@ class Sources:
                 sources.c.id == source.id, sources.c.held_head == held_head)
                 .values(confirmed_head=held_head, sync_requested_at=_now())).rowcount
         if not is_done:
-            raise ConflictError(f"What was held back of {source.name} is another commit by now, "
-                                "or none. Look at the source again before you decide.")
+            raise ConflictError(Sentence(
+                "What was held back of {name} is another commit by now, or none. Look at the "
+                "source again before you decide.", name=source.name))
 
     def keep(self, source: Source) -> None:
         """Have what is shown stay, whatever was held back, until the owner says otherwise."""
@@ -211,8 +216,9 @@ class Sources:
             count = connection.scalar(sa.select(sa.func.count()).where(
                 sources.c.owner_id == owner_id, sources.c.kind == GITHUB))
         if (count or 0) >= MAX_OWNED:
-            raise ConflictError(f"You have added {MAX_OWNED} repositories, which is the most. "
-                                "Remove one, or ask somebody else to add this one.")
+            raise ConflictError(Sentence(
+                "You have added {most} repositories, which is the most. Remove one, or ask "
+                "somebody else to add this one.", most=MAX_OWNED))
 
     def _insert(self, names: Sequence[str], row: Mapping[str, Any]) -> Source:
         """Under the first of the names that is free; raises ConflictError."""
@@ -224,7 +230,8 @@ class Sources:
                      "sync_requested_at": now}))
                 break
         else:
-            raise ConflictError(f"The name {names[0]} is taken. Choose another one.")
+            raise ConflictError(Sentence(
+                "The name {name} is taken. Choose another one.", name=names[0]))
         return self._named(name)
 
     def _update(self, source: Source, **values: Any) -> None:
@@ -235,7 +242,7 @@ class Sources:
         """Whoever may see it. Raises NotFoundError."""
         for source in self._select(sources.c.name == name):
             return source
-        raise NotFoundError(f"There is no source {name}.")
+        raise NotFoundError(Sentence("There is no source {name}.", name=name))
 
 
 def _selected() -> sa.Select[Any]:
@@ -258,9 +265,9 @@ def _source(row: sa.Row[Any]) -> Source:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise InvalidInputError(
-            "A source's name has letters, digits, `.`, `_` and `-`, begins with a letter or "
-            f"digit and is at most 100 long; `{name[:100]}` is not such a name.")
+        raise InvalidInputError(Sentence(
+            "A source's name has letters, digits, `.`, `_` and `-`, begins with a letter or digit "
+            "and is at most 100 long; `{name}` is not such a name.", name=name[:100]))
 
 
 def _folder(location: str) -> Path:
@@ -270,8 +277,9 @@ def _folder(location: str) -> Path:
     except (ValueError, RuntimeError, OSError):
         is_folder = False
     if not is_folder:
-        raise InvalidInputError(f"There is no folder {location[:500]!r} on this machine that can "
-                                "be read. Give the path of a Git repository or of a folder.")
+        raise InvalidInputError(Sentence(
+            "There is no folder {location!r} on this machine that can be read. Give the path of a "
+            "Git repository or of a folder.", location=location[:500]))
     return folder
 
 

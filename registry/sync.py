@@ -33,6 +33,7 @@ from registry.source import (
 )
 from registry.sources import Sources
 from registry.sync_report import SyncReport
+from runner.sentence import Sentence
 
 log = logging.getLogger(__name__)
 POLL_S = 0.5
@@ -103,8 +104,9 @@ class Sync:
             return self._failed(source, str(error))
         except Exception as error:
             log.exception("The sync of %s failed.", source.name)
-            return self._failed(source, f"The sync failed unexpectedly ({type(error).__name__}). "
-                                        "The log of the sync process says more.")
+            return self._failed(source, Sentence(
+                "The sync failed unexpectedly ({kind}). The log of the sync process says more.",
+                kind=type(error).__name__))
         if report.new or report.removed or report.head != source.head:
             log.info("%s", report)
         return report

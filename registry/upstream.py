@@ -20,6 +20,7 @@ from registry.reader import Reader
 from registry.remote import Patience, Remote
 from registry.source import MAX_USED_BYTES, Source, folders
 from registry.yaml_nodes import MAX_BYTES
+from runner.sentence import Sentence
 
 BATCH = 2_000
 MAX_HAVES = 64
@@ -150,16 +151,18 @@ class Upstream:
         self._exchanges += 1
         room = MAX_STORE_BYTES - self._store.size_bytes()
         if room <= 0 or self._exchanges > MAX_EXCHANGES:
-            raise WireError(
-                f"{way.name} is larger than what is kept of one repository: "
-                f"{MAX_STORE_BYTES >> 20} MiB, in at most {MAX_EXCHANGES} requests. Move large "
-                "files out of the folders of components, or add a smaller repository.")
+            raise WireError(Sentence(
+                "{name} is larger than what is kept of one repository: {most} MiB, in at most "
+                "{requests} requests. Move large files out of the folders of components, or add a "
+                "smaller repository.", name=way.name,
+                most=MAX_STORE_BYTES >> 20, requests=MAX_EXCHANGES))
         with self._store.receiving(self._small if filter else None) as stream:
             way.remote(room).pack(wants, haves, stream.write, limits, filter=filter,
                                   told=self._told if filter else None)
         if self._store.lacks(wants):
-            raise WireError(f"GitHub left out of {way.name} what it had told of. It is asked "
-                            "again later.")
+            raise WireError(Sentence(
+                "GitHub left out of {name} what it had told of. It is asked again later.",
+                name=way.name))
 
     def _told(self, done: int, total: int) -> None:
         self._tell("history", done, total)

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from registry.changes import BREAKING, COMPATIBLE, MISSING, Change, Pair, from_to, shown
 from registry.component import uris_of
 from registry.uses import plain_data, plain_image, plain_script
+from runner.sentence import Sentence
 
 _TAG_NUMBER = re.compile(r"v?(\d+)")
 _SCRIPT_FILE = re.compile(r"\.(?:py|ipynb|sh|bash|zsh|pl|rb|r|lua|sql|tcl)", re.I)
@@ -25,10 +26,14 @@ def script_uri(pair: Pair) -> Iterator[Change]:
     for repository in old.keys() & new.keys():
         before, after = (plain_script(uris[repository])[1] for uris in (old, new))
         if before != after:
-            yield pair.change("inputs", f"`{repository}` is taken at "
-                                        f"{shown(after or 'its default branch')} instead of "
-                                        f"{shown(before or 'its default branch')}.")
+            yield pair.change("inputs", Sentence(
+                "`{repository}` is taken at {after} instead of {before}.", repository=repository,
+                after=_branch(after), before=_branch(before)))
     yield from _uris(pair, "script", old, new)
+
+
+def _branch(name: str) -> str:
+    return shown(name) if name else Sentence("its default branch")
 
 
 def _uris(pair: Pair, kind: str, old: Mapping[str, str], new: Mapping[str, str]
@@ -41,19 +46,22 @@ def _uris(pair: Pair, kind: str, old: Mapping[str, str], new: Mapping[str, str]
         name = _file_name(uri, kind)
         what = _noun(uri, kind)
         if name in names:
-            yield pair.change("inputs", f"The {what} `{name}` comes from {shown(names.pop(name))} "
-                                        f"instead of {shown(uri)}.")
+            yield pair.change("inputs", Sentence(
+                "The {what} `{name}` comes from {new} instead of {old}.", what=what, name=name,
+                new=shown(names.pop(name)), old=shown(uri)))
         else:
-            yield pair.change("inputs", f"The {what} `{name}` is gone ({shown(uri)}): commands "
-                                        "that name it do not find it.", BREAKING)
+            yield pair.change("inputs", Sentence(
+                "The {what} `{name}` is gone ({uri}): commands that name it do not find it.",
+                what=what, name=name, uri=shown(uri)), BREAKING)
     for name, uri in names.items():
-        yield pair.change("inputs", f"The {_noun(uri, kind)} `{name}` is new, from {shown(uri)}.",
-                          is_new=True)
+        yield pair.change("inputs", Sentence(
+            "The {what} `{name}` is new, from {uri}.", what=_noun(uri, kind), name=name,
+            uri=shown(uri)), is_new=True)
 
 
 def image_uri(pair: Pair) -> Iterator[Change]:
     """An image of its own: the jobs that use it were written for what it was."""
-    sentence, is_other = image_sentence("image", pair)
+    sentence, is_other = image_sentence(Sentence("image"), pair)
     if sentence:
         yield pair.change("image", sentence, BREAKING if is_other else COMPATIBLE)
 
@@ -65,10 +73,13 @@ def image_sentence(name: str, pair: Pair) -> tuple[str, bool]:
         return "", False
     (old_name, old_tag), (new_name, new_tag) = _image_parts(old), _image_parts(new)
     if old_name != new_name:
-        return f"The {name} is {shown(pair.new)} instead of {shown(pair.old)}.", True
+        return Sentence(
+            "The {name} is {new} instead of {old}.", name=name, new=shown(pair.new),
+            old=shown(pair.old)), True
     numbers = [_TAG_NUMBER.match(tag) for tag in (old_tag, new_tag)]
     is_other = all(numbers) and len({int(found[1]) for found in numbers if found}) > 1
-    return f"The {name} goes {from_to(pair.old, pair.new)}.", is_other
+    return Sentence("The {name} goes {change}.", name=name,
+                    change=from_to(pair.old, pair.new)), is_other
 
 
 def _image_parts(plain: str) -> tuple[str, str]:

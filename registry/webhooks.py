@@ -9,6 +9,7 @@ from typing import Any, Mapping
 
 from registry.config import Secret
 from registry.errors import InvalidInputError
+from runner.sentence import Sentence
 
 EVENTS = ("push", "pull_request", "repository", "public")
 HEADS, TAGS = "refs/heads/", "refs/tags/"
@@ -65,8 +66,9 @@ def event_of(kind: str, body: bytes) -> Event | None:
         payload = json.loads(body)
         return _READERS[kind](payload) if kind in _READERS else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidInputError(f"This is no {kind[:40]} event as GitHub sends them. Choose the "
-                                "content type application/json.") from error
+        raise InvalidInputError(Sentence(
+            "This is no {kind} event as GitHub sends them. Choose the content type "
+            "application/json.", kind=kind[:40])) from error
 
 
 def _push(payload: Mapping[str, Any]) -> Event | None:

@@ -83,6 +83,12 @@ def either(texts: Iterable[str]) -> str:
     return Sentence("{first} or {other}", first=first, other=either(others)) if others else first
 
 
+def both(texts: Iterable[str]) -> str:
+    """`a and b and c`."""
+    first, *others = texts
+    return Sentence("{first} and {other}", first=first, other=both(others)) if others else first
+
+
 def said_by(error: Exception) -> str:
     """What an exception says, as the sentence that it was raised with."""
     return error.args[0] if error.args and isinstance(error.args[0], str) else str(error)

@@ -27,6 +27,7 @@ from registry.views.models import components as models
 from registry.views.models.search import CompletionQuery, Completions, ComponentPage, SearchQuery
 from registry.views.programs import API_PREFIX
 from registry.views.services import services
+from runner.sentence import Sentence
 
 COMPLETIONS_KEPT_S = 60
 SCHEMAS_KEPT_S = 3600
@@ -81,7 +82,8 @@ def list_versions(type_name: str, name: str, query: models.SourceQuery) -> dict[
     versions = versions_of(type_name, name, query.source or None)
     if not versions:
         near = services().search.nearest(name, type_name, user_id=viewer_id())
-        raise NotFoundError(f"There is no component {type_name}/{name}.",
+        raise NotFoundError(Sentence(
+            "There is no component {type_name}/{name}.", type_name=type_name, name=name),
                             [f"{type_name}/{each}" for each in near])
     return {"versions": [version_json(entry) for entry in versions]}
 

@@ -29,6 +29,8 @@ from registry.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from registry.views.language import gettext as _
 from registry.views.programs import is_api
 from registry.views.services import services
+from registry.views.sessions import Sessions
+from runner.sentence import Sentence
 
 SESSION_LIFETIME = timedelta(days=14)
 FAILURES_ALLOWED = "10 per minute; 100 per day"
@@ -65,6 +67,7 @@ def register(app: Flask) -> None:
         SESSION_COOKIE_NAME="paishare", SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax", PERMANENT_SESSION_LIFETIME=SESSION_LIFETIME,
         WTF_CSRF_CHECK_DEFAULT=False, WTF_CSRF_TIME_LIMIT=None)
+    app.session_interface = Sessions()
     manager = LoginManager(app)
     manager.user_loader(_visitor_of_session)
     csrf.init_app(app)
@@ -85,8 +88,9 @@ def current_user() -> User | None:
     if "token_user" not in g:
         g.token_user = services().accounts.user_of_token(_bearer() or "")
     if g.token_user is None:
-        raise UnauthorizedError("This API token is unknown or revoked. Get one with "
-                                "`paishare login`, or on the page Settings.")
+        raise UnauthorizedError(Sentence(
+            "This API token is unknown or revoked. Get one with `paishare login`, or on the page "
+            "Settings."))
     return g.token_user
 
 
@@ -94,8 +98,9 @@ def required_user() -> User:
     """The user who asks; raises UnauthorizedError where nobody is logged in."""
     user = current_user()
     if user is None:
-        raise UnauthorizedError("Log in first: send the header `Authorization: Bearer <token>` "
-                                "with a token from `paishare login` or from the page Settings.")
+        raise UnauthorizedError(Sentence(
+            "Log in first: send the header `Authorization: Bearer <token>` with a token from "
+            "`paishare login` or from the page Settings."))
     return user
 
 
@@ -103,7 +108,8 @@ def required_admin(what: str) -> User:
     """The admin who asks; raises ForbiddenError saying that only an admin can do `what`."""
     user = required_user()
     if not user.is_admin:
-        raise ForbiddenError(f"Only an admin can {what}. Ask one, or log in as one.")
+        raise ForbiddenError(Sentence(
+            "Only an admin can {what}. Ask one, or log in as one.", what=what))
     return user
 
 

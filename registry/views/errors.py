@@ -19,6 +19,7 @@ from registry.errors import (
 )
 from registry.github_errors import GitHubError
 from registry.views.programs import is_api, is_openpai
+from runner.sentence import Sentence
 
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
                  403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
@@ -29,15 +30,16 @@ OPENPAI_OWN = frozenset({
     "NoVirtualClusterError", "ConflictJobError", "ConflictUserError", "IncorrectPasswordError",
     "InvalidProtocolError"})
 TEXTS = {
-    400: "The request could not be understood. Go back, reload the page and try again.",
-    404: "There is no such page. Check the address, or search the marketplace.",
-    405: "This address does not take that kind of request.",
-    413: "That is too large. A component has at most 256 KB.",
-    415: "The body must be JSON, with the header Content-Type: application/json.",
-    429: "Too many attempts. Wait a minute, then try again.",
+    400: Sentence("The request could not be understood. Go back, reload the page and try again."),
+    404: Sentence("There is no such page. Check the address, or search the marketplace."),
+    405: Sentence("This address does not take that kind of request."),
+    413: Sentence("That is too large. A component has at most 256 KB."),
+    415: Sentence("The body must be JSON, with the header Content-Type: application/json."),
+    429: Sentence("Too many attempts. Wait a minute, then try again."),
 }
-CSRF_TEXT = ("This form is out of date, perhaps because you logged in or out in another window. "
-             "Nothing was changed. Go back, reload the page and try again.")
+CSRF_TEXT = Sentence(
+    "This form is out of date, perhaps because you logged in or out in another window. Nothing was "
+    "changed. Go back, reload the page and try again.")
 
 log = logging.getLogger(__name__)
 
@@ -67,26 +69,29 @@ def on_http_error(error: HTTPException) -> ResponseReturnValue:
     wrapped.code, wrapped.status = error.name.replace(" ", ""), status
     if is_openpai() and status == 404:
         wrapped.code = "NoApiError"
-        wrapped.message = f"API {request.path.removeprefix('/rest-server')} is not found."
+        wrapped.message = Sentence(
+            "API {path} is not found.", path=request.path.removeprefix("/rest-server"))
     headers = {name: value for name, value in error.get_headers()
                if name in ("Allow", "Retry-After")}
     return *_respond(wrapped), headers
 
 
 def on_impossible_text(_: Exception) -> ResponseReturnValue:
-    return _respond(InvalidInputError("The request holds text that is no Unicode, or is nested too "
-                                      "deeply. Correct what you send."))
+    return _respond(InvalidInputError(Sentence(
+        "The request holds text that is no Unicode, or is nested too deeply. Correct what you "
+        "send.")))
 
 
 def on_unexpected(error: Exception) -> ResponseReturnValue:
     log.error("request %s: %s %s failed", g.request_id, request.method, request.path,
               exc_info=error)
     if "disk is full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
-        return _respond(RegistryError("The disk of this server is full, so nothing was changed. "
-                                      "Try again when its administrator has made room."))
-    return _respond(RegistryError(
+        return _respond(RegistryError(Sentence(
+            "The disk of this server is full, so nothing was changed. Try again when its "
+            "administrator has made room.")))
+    return _respond(RegistryError(Sentence(
         "Something went wrong here, and it is not your fault. Try again; if it stays, tell the "
-        f"administrator this number: {g.request_id}."))
+        "administrator this number: {request_id}.", request_id=g.request_id)))
 
 
 def _came_for() -> str:

@@ -20,6 +20,7 @@ from registry.views.language import said
 from registry.views.services import services
 from registry.views.text import iso
 from registry.wording import N_
+from runner.sentence import Sentence
 
 ATOM = "http://www.w3.org/2005/Atom"
 SINCE = 2026  # the year in which these ids begin, as RFC 4151 wants one
@@ -42,8 +43,9 @@ def component(type_name: str, name: str) -> Response:
     source = request.args.get("source") or None
     news = services().feeds.of_component(type_name, name, source, user_id=viewer_id())
     if not news and not services().catalog.versions(type_name, name, source, user_id=viewer_id()):
-        raise NotFoundError(f"There is no component {type_name}/{name}, so it has no feed. "
-                            "Search the marketplace for its name.")
+        raise NotFoundError(Sentence(
+            "There is no component {type_name}/{name}, so it has no feed. Search the marketplace "
+            "for its name.", type_name=type_name, name=name))
     page = address_of("marketplace.show", type_name=type_name, rest=name, source=source)
     return _feed(f"{type_name}/{name}", page, news)
 
@@ -52,10 +54,11 @@ def component(type_name: str, name: str) -> Response:
 def contributor(contributor: str) -> Response:
     news = services().feeds.of_contributor(contributor, user_id=viewer_id())
     if not news:
-        raise NotFoundError(f"No component is signed by {contributor[:200]!r}, so there is no feed "
-                            "of that name. It must be written as on the component's page.")
+        raise NotFoundError(Sentence(
+            "No component is signed by {contributor!r}, so there is no feed of that name. It must "
+            "be written as on the component's page.", contributor=contributor[:200]))
     page = address_of("marketplace.index", q=contributor)
-    return _feed(f"Components by {contributor}", page, news)
+    return _feed(Sentence("Components by {contributor}", contributor=contributor), page, news)
 
 
 @blueprint.get("/feed.atom")
@@ -69,7 +72,7 @@ def query() -> Response:
                                      page_size=MAX_FOUND, user_id=viewer_id())
     news = services().feeds.of_components(
         {(hit.source, hit.type, hit.name) for hit in found.hits}, user_id=viewer_id())
-    return _feed(f"Components found by {text or ' '.join(types)}", page, news)
+    return _feed(Sentence("Components found by {text}", text=text or " ".join(types)), page, news)
 
 
 def _feed(title: str, page: str, news: list[News]) -> Response:

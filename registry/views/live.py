@@ -8,14 +8,14 @@ from typing import Any, Callable, Iterator, Mapping
 from flask import Blueprint, Response
 
 from registry.accounts import User
-from registry.errors import RegistryError, RunnerUnavailableError, UnauthorizedError
+from registry.errors import RunnerUnavailableError, UnauthorizedError
 from registry.views import auth
 from registry.views.job_access import Task, job_of, shown_jobs, task_of
 from registry.views.jobs import live_parts
 from registry.views.language import gettext as _
 from registry.views.language import said
 from registry.views.services import services
-from registry.views.sockets import Closed, Connection, Handled
+from registry.views.sockets import Closed, Connection
 from registry.watch import Follower, News
 from runner.spec import FINAL_STATES
 
@@ -26,6 +26,7 @@ HELLO_S = 15.0
 LOOK_S = 1.0
 PAGE_S = 1.0  # between two looks at the same job, however much changes
 FRESH_S = 5.0  # a running job's figures and files change without a word
+SHOWN_PER_S = 20  # pages, by that and all together
 ALIVE_S = 20.0  # then something is said anyway, so that nothing between takes the line for dead
 CHECK_S = 30.0
 
@@ -99,15 +100,14 @@ class Reader:
 
 def _served(tell: Callable[[Reader, Follower], None], job_id: str) -> Response:
     user = auth.required_user()
-    if job_id:
-        job_of(user, job_id)
-    with services().sockets.connection() as connection:
-        try:
-            with services().watch.follow(job_id) as follower:
-                tell(Reader(user, connection, job_id), follower)
-        except RegistryError as error:
-            connection.tell(type="end", code=error.code, message=said(error.message))
-    return Handled()
+
+    def handle(connection: Connection) -> None:
+        if job_id:
+            job_of(user, job_id)
+        with services().watch.follow(job_id) as follower:
+            tell(Reader(user, connection, job_id), follower)
+
+    return services().sockets.serve(handle)
 
 
 def _hello(connection: Connection) -> Mapping[str, Any]:
@@ -133,7 +133,7 @@ def _tell_job(reader: Reader, follower: Follower) -> None:
             if not is_read and (news.is_all or news.has_log or news.jobs or reader.is_behind):
                 offset, is_read = _tell_log(reader, task, offset)
             age_s = time.monotonic() - looked_s
-            if not is_final and (is_due and age_s > PAGE_S or age_s > FRESH_S):
+            if not is_final and (is_due and age_s > PAGE_S or age_s > _fresh_s()):
                 job = job_of(reader.user, reader.job_id)
                 html = live_parts(job, task)
                 is_final = job["state"] in FINAL_STATES
@@ -148,6 +148,11 @@ def _tell_job(reader: Reader, follower: Follower) -> None:
         if is_read and is_final:
             reader.tell(type="end", code="complete", message="")
             return
+
+
+def _fresh_s() -> float:
+    """How long figures are good for: longer where very many look."""
+    return max(FRESH_S, services().sockets.count / SHOWN_PER_S)
 
 
 def _task(reader: Reader) -> Task:

@@ -14,6 +14,7 @@ from registry.views import auth
 from registry.views.entries import find_entry
 from registry.views.services import services
 from registry.views.source_access import owned_source
+from runner.sentence import Sentence, either
 
 
 def mark(kind: str, reference: str, *, reason: str, successor: str = "") -> Entry:
@@ -36,10 +37,13 @@ def _check_leads_somewhere(successor: str, entry: Entry) -> None:
         if successor and REFERENCE.fullmatch(successor):
             find_entry(successor)
     except (NotFoundError, ConflictError, GoneError, InvalidInputError) as error:
-        near = f" Did you mean {' or '.join(error.nearest)}?" if isinstance(
+        near = Sentence(
+            " Did you mean {names}?", names=either(error.nearest)) if isinstance(
             error, NotFoundError) and error.nearest else ""
-        message = (f"The successor leads nowhere: {error.message}{near} Name what to use instead "
-                   f"of {entry.type}/{entry.name}, or leave the successor out.")
+        message = Sentence(
+            "The successor leads nowhere: {message}{near} Name what to use instead of "
+            "{type}/{name}, or leave the successor out.", message=error.message, near=near,
+            type=entry.type, name=entry.name)
         raise InvalidInputError(message, [Problem(message=message, path="successor")]) from error
 
 
@@ -54,7 +58,7 @@ def unmark(kind: str, reference: str) -> Entry:
 
 def purge(reference: str, *, reason: str) -> Entry:
     """Delete one version for good; for an admin."""
-    user = auth.required_admin("delete a version for good")
+    user = auth.required_admin(Sentence("delete a version for good"))
     entry = _exact_entry(reference)
     services().marks.purge(entry, reason=reason, user_id=user.id)
     return entry
@@ -89,7 +93,7 @@ def _exact_entry(reference: str) -> Entry:
     entry, selector = find_entry(reference), Reference.parse(reference).selector
     if selector != entry.version and not (
             COMMIT.fullmatch(selector) and entry.commit.startswith(selector)):
-        raise InvalidInputError(
-            f"`{reference}` may mean another version tomorrow. Name the one that you mean: "
-            f"`{entry.exact_reference}`.")
+        raise InvalidInputError(Sentence(
+            "`{reference}` may mean another version tomorrow. Name the one that you mean: "
+            "`{exact_reference}`.", reference=reference, exact_reference=entry.exact_reference))
     return entry

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Sequence
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -9,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from registry.component import TYPES
 from registry.entry import Entry
 from registry.errors import ConflictError, GoneError
-from registry.hits import SORTS, Page
+from registry.hits import SORTS, Hit, Page
 from registry.query import around
 from registry.query_fields import FIELDS
 from registry.views.addresses import origin
@@ -22,6 +23,7 @@ from registry.views.places import page_of
 from registry.views.services import services
 
 MAX_PAGE = 100_000
+FIRST_JOBS = 3
 
 blueprint = Blueprint("marketplace", __name__)
 
@@ -44,7 +46,17 @@ def index() -> ResponseReturnValue:
         explain=bool(query.wanted))
     if page.total and not page.hits:
         return redirect(finding.page(1))
-    return _index(finding, page)
+    is_home = not text and not finding.type and finding.number == 1 and not _is_typing()
+    return _index(finding, page, first_jobs=_first_jobs() if is_home and page.hits else ())
+
+
+def _first_jobs() -> Sequence[Hit]:
+    """Jobs that run on any machine, for whoever has run none yet."""
+    user_id = viewer_id()
+    if user_id is not None and services().runs.has_any(user_id):
+        return ()
+    return services().search.search("gpu:0", types=("job",), sort="used", page_size=FIRST_JOBS,
+                                    user_id=user_id).hits
 
 
 def _index(finding: Finding, page: Page, **rest: object) -> str:

@@ -17,6 +17,7 @@ from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.text import iso
 from registry.wording import N_
+from runner.sentence import Sentence
 
 DONE, NOW, WAITS, STOPPED, TODO = "done", "now", "waits", "stopped", "todo"
 SOON_MS, LATER_MS = 1000, 10_000
@@ -175,13 +176,15 @@ def confirmed(draft: Publication, *, seen: str, **words: Any) -> Publication:
     if draft.state != states.DRAFT:
         return draft  # agreed to already: a button that was pressed twice
     if seen and seen != draft.seen:
-        raise ConflictError("The draft is another one by now. Look at what it changes again; "
-                            "nothing was published.")
+        raise ConflictError(Sentence(
+            "The draft is another one by now. Look at what it changes again; nothing was "
+            "published."))
     checks = services().drafts.checks(draft)
     if not may_confirm(draft, checks):
         errors = errors_of(checks)
         what = errors[0].message if errors else advice_of(draft.problem or "EMPTY").text
-        raise InvalidInputError(f"This draft cannot be published yet. {what}", errors)
+        raise InvalidInputError(Sentence(
+            "This draft cannot be published yet. {what}", what=what), errors)
     changed = services().publications.saved(draft, **words) if words else draft
     return services().publications.confirm(changed)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Mapping
 from urllib.parse import urlsplit
 
 import simple_websocket
 from flask import Response, request
 
-from registry.errors import BusyError, ForbiddenError
+from registry.errors import BusyError, ForbiddenError, RegistryError
 from registry.views.language import gettext as _
+from registry.views.language import said
 
 MAX_MESSAGE_BYTES = 1 << 18
 RECEIVE_BYTES = 1 << 14
@@ -74,27 +75,39 @@ class Sockets:
         self._open: set[Connection] = set()
         self._is_ended = False
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """Accept the request's connection; closed at the end.
+    def serve(self, handle: Callable[[Connection], None]) -> Response:
+        """Accept the request's connection and hand it over; it is closed when that returns.
 
-        Raises ForbiddenError for a page of another site, BusyError where there is no room.
+        What goes wrong then is the last thing that is said in it. Raises ForbiddenError for a page
+        of another site.
         """
         check_origin(request.headers.get("Origin"), request.host)
-        with self._lock:
-            if self._is_ended or len(self._open) >= self._most:
-                raise BusyError(_("As many pages as this server can keep live are open. This one "
-                                  "is looked after more slowly; reload it later."))
-            made = Connection(_accepted(request.environ))
-            self._open.add(made)
+        made = Connection(_accepted(request.environ))
         try:
-            yield made
+            self._admit(made)
+            handle(made)
         except Closed:
             pass
+        except RegistryError as error:
+            with suppress(Closed):
+                made.tell(type="end", code=error.code, message=said(error.message))
         finally:
             made.close()
             with self._lock:
                 self._open.discard(made)
+        return Handled()
+
+    def _admit(self, made: Connection) -> None:
+        with self._lock:
+            if self._is_ended or len(self._open) >= self._most:
+                raise BusyError(_("As many pages as this server can keep live are open. This one "
+                                  "is looked after more slowly; reload it later."))
+            self._open.add(made)
+
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
 
     def end(self) -> None:
         """Close all and take no more: the server ends."""

@@ -35,6 +35,7 @@ from registry.views.source_state import (
     verdict,
 )
 from registry.views.text import iso
+from runner.sentence import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ def owned_source(user: User, name: str) -> Source:
     """The source, for its owner or an admin who sees it; raises NotFoundError or ForbiddenError."""
     source = visible_source(user, name)
     if not may_change(user, source):
-        raise ForbiddenError(f"Only the owner of {name} or an admin can do that. Ask one of them.")
+        raise ForbiddenError(Sentence(
+            "Only the owner of {name} or an admin can do that. Ask one of them.", name=name))
     return source
 
 
@@ -91,11 +93,12 @@ def add_source(asked: AskedSource) -> Source:
     ConflictError or GitHubError, each telling what is wrong.
     """
     if asked.location.startswith(("/", "~")):
-        return _add_folder(auth.required_admin("add a folder of this server"), asked)
+        return _add_folder(auth.required_admin(Sentence("add a folder of this server")), asked)
     user = auth.required_user()
     if not asked.location:
-        raise InvalidInputError("Give a repository on GitHub as owner/name, such as "
-                                "microsoft/pai, or the address of its page.")
+        raise InvalidInputError(Sentence(
+            "Give a repository on GitHub as owner/name, such as microsoft/pai, or the address of "
+            "its page."))
     return _add_repository(user, asked)
 
 
@@ -103,13 +106,15 @@ def sponsor(user: User, name: str) -> Source:
     """From now on the user's own token syncs the source; raises where it may not read it."""
     source = visible_source(user, name)
     if not is_on_github(source):
-        raise InvalidInputError(f"{name} is a folder of this server, which needs no token.")
+        raise InvalidInputError(Sentence(
+            "{name} is a folder of this server, which needs no token.", name=name))
     if not services().repositories.is_connected(user.id):
-        raise InvalidInputError("You have not connected GitHub. Paste a token on the page "
-                                "Settings, then come back.")
+        raise InvalidInputError(Sentence(
+            "You have not connected GitHub. Paste a token on the page Settings, then come back."))
     if services().repositories.find(user.id, source.location).id != source.repo_id:
-        raise ConflictError(f"{source.location} is another repository now than the one that is "
-                            "indexed. Remove the source and add it again if you trust it.")
+        raise ConflictError(Sentence(
+            "{location} is another repository now than the one that is indexed. Remove the source "
+            "and add it again if you trust it.", location=source.location))
     services().sources.sponsor(source, user.id)
     return source
 
@@ -125,7 +130,7 @@ def required_webhook(user: User, name: str) -> dict[str, str]:
     source = visible_source(user, name)
     found = webhook_of(source) if source.owner_id == user.id else None
     if found is None:
-        raise ForbiddenError("Only the owner of a source from GitHub sees its webhook.")
+        raise ForbiddenError(Sentence("Only the owner of a source from GitHub sees its webhook."))
     return found
 
 
@@ -140,7 +145,8 @@ def webhook_of(source: Source) -> dict[str, str] | None:
 def make_webhook(user: User, source: Source) -> None:
     """Have GitHub make it, with the user's own token; raises GitHubError where that may not."""
     if not is_on_github(source):
-        raise InvalidInputError(f"{source.name} is a folder of this server, which has no webhook.")
+        raise InvalidInputError(Sentence(
+            "{name} is a folder of this server, which has no webhook.", name=source.name))
     services().repositories.make_webhook(
         user.id, source, address_of("api_webhooks.receive_delivery", source_id=source.id),
         services().deliveries.secret(source.id))
@@ -206,8 +212,9 @@ def _add_folder(user: User, asked: AskedSource) -> Source:
     """Nothing that the server keeps: the stores of private repositories lie there."""
     folder = os.path.realpath(os.path.expanduser(asked.location.replace("\0", "")))
     if Path(folder).is_relative_to(os.path.realpath(services().catalog.home)):
-        raise InvalidInputError(f"{asked.location[:200]} lies in the folder that this server keeps "
-                                "for itself. Give a repository or a folder elsewhere.")
+        raise InvalidInputError(Sentence(
+            "{location} lies in the folder that this server keeps for itself. Give a repository or "
+            "a folder elsewhere.", location=asked.location[:200]))
     return services().sources.add_folder(
         asked.location, name=asked.name or None, owner_id=user.id, sub_paths=asked.sub_paths,
         tag_prefix=asked.tag_prefix)
@@ -217,15 +224,17 @@ def _add_repository(user: User, asked: AskedSource) -> Source:
     check_branch(asked.branch or None)
     found = services().repositories.find(user.id, asked.location)
     if found.is_private and not asked.is_sponsored:
-        raise InvalidInputError(
-            f"{found.full_name} is private, so it is synced with your token. Agree to that "
-            "below; on the command line, with --use-my-token.")
+        raise InvalidInputError(Sentence(
+            "{full_name} is private, so it is synced with your token. Agree to that below; on the "
+            "command line, with --use-my-token.", full_name=found.full_name))
     if asked.is_sponsored and not services().repositories.is_connected(user.id):
-        raise InvalidInputError("You have not connected GitHub, so there is no token to use. "
-                                "Paste one on the page Settings, or leave that out.")
+        raise InvalidInputError(Sentence(
+            "You have not connected GitHub, so there is no token to use. Paste one on the page "
+            "Settings, or leave that out."))
     if found.is_private and asked.name:
-        raise InvalidInputError("A private repository keeps its own name here, so that no name "
-                                "tells of it. Leave the name empty.")
+        raise InvalidInputError(Sentence(
+            "A private repository keeps its own name here, so that no name tells of it. Leave the "
+            "name empty."))
     source = services().sources.add_repository(
         NewRepository(repo_id=found.id, full_name=found.full_name, is_private=found.is_private,
                       branch=asked.branch or None, sub_paths=asked.sub_paths,

@@ -17,9 +17,8 @@ from registry.tickets import Ticket
 from registry.views import auth
 from registry.views.job_access import own_job, task_of
 from registry.views.language import gettext as _
-from registry.views.language import said
 from registry.views.services import services
-from registry.views.sockets import Closed, Connection, Handled
+from registry.views.sockets import Closed, Connection
 
 IDLE_S, WARN_S = 30 * 60, 2 * 60  # without a key, and how long before the end it is said
 READ_S = 20.0  # then something is sent anyway, so that nothing between takes the line for dead
@@ -46,13 +45,7 @@ def connect() -> Response:
 
     The first message shows a ticket, so that it stands in no address and in no log.
     """
-    with services().sockets.connection() as connection:
-        try:
-            ticket, columns, rows = _hello(connection)
-            _serve(connection, ticket, columns, rows)
-        except RegistryError as error:
-            connection.tell(type="end", code=error.code, message=said(error.message))
-    return Handled()
+    return services().sockets.serve(_serve)
 
 
 @dataclass(kw_only=True)
@@ -93,8 +86,9 @@ def _hello(connection: Connection) -> tuple[Ticket, int, int]:
     return ticket, columns, rows
 
 
-def _serve(connection: Connection, ticket: Ticket, columns: int, rows: int) -> None:
+def _serve(connection: Connection) -> None:
     """From the shell's first prompt to its end; raises RegistryError where there is none."""
+    ticket, columns, rows = _hello(connection)
     _check(ticket)
     runner = services().runner
     terminal = runner.open_terminal(ticket.job_id, ticket.attempt, ticket.role, ticket.index,

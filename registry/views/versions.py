@@ -11,6 +11,7 @@ from registry.line_diff import CONTEXT, line_diff
 from registry.views.auth import viewer_id
 from registry.views.entries import choices_page, find_entry
 from registry.views.services import services
+from runner.sentence import Sentence
 
 STEPS_A_PAGE = 20
 USERS_A_PAGE = 50
@@ -28,8 +29,9 @@ def compare() -> ResponseReturnValue:
         return render_template("marketplace/compare.html", old=None, new=None)
     old, new = _pair(first, second)
     if old is None:
-        raise NotFoundError(f"{new.reference} is the first version: there is none to compare it "
-                            "with.")
+        raise NotFoundError(Sentence(
+            "{reference} is the first version: there is none to compare it with.",
+            reference=new.reference))
     context = WHOLE if request.args.get("whole") else CONTEXT
     choices = {each.id: each for side in (new, old) for each in services().changelog.versions(
         side, limit=MAX_CHOICES, user_id=viewer_id()).entries}
@@ -76,9 +78,10 @@ def compared(a: str, b: str) -> tuple[Entry, Entry]:
     """Two versions of one component, or the errors of `find_entry` or InvalidInputError."""
     old, new = find_entry(a), find_entry(b)
     if (old.type, old.name) != (new.type, new.name):
-        raise InvalidInputError(
-            f"{old.reference} and {new.reference} are different components. Name two versions of "
-            f"one, such as {old.type}/{old.name}@1.0.0 and {old.type}/{old.name}.")
+        raise InvalidInputError(Sentence(
+            "{old} and {new} are different components. Name two versions of one, such "
+            "as {type}/{name}@1.0.0 and {type}/{name}.", old=old.reference,
+            new=new.reference, type=old.type, name=old.name))
     return old, new
 
 
