@@ -29,7 +29,6 @@ from registry.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from registry.views.language import gettext as _
 from registry.views.programs import is_api
 from registry.views.services import services
-from registry.views.sessions import Sessions
 from runner.sentence import Sentence
 
 SESSION_LIFETIME = timedelta(days=14)
@@ -67,7 +66,6 @@ def register(app: Flask) -> None:
         SESSION_COOKIE_NAME="paishare", SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax", PERMANENT_SESSION_LIFETIME=SESSION_LIFETIME,
         WTF_CSRF_CHECK_DEFAULT=False, WTF_CSRF_TIME_LIMIT=None)
-    app.session_interface = Sessions()
     manager = LoginManager(app)
     manager.user_loader(_visitor_of_session)
     csrf.init_app(app)

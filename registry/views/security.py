@@ -4,7 +4,7 @@ from __future__ import annotations
 import secrets
 
 from flask import Flask, Response, g, request
-from flask.sessions import SecureCookieSessionInterface
+from flask.sessions import SecureCookieSessionInterface, SessionMixin
 
 PAGE_POLICY = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:",
@@ -25,10 +25,19 @@ PART_HEADERS = ("X-Content-Type-Options", "Cross-Origin-Resource-Policy")
 
 
 class SessionCookies(SecureCookieSessionInterface):
-    """The cookie is marked Secure exactly where the request came over https."""
+    """The cookie is marked Secure exactly where the request came over https.
+
+    It holds the whole session, so the answer that comes last says what is in it. What a script
+    asked may be answered after a form that was sent later, and would bring back the cookie from
+    before, without the message that the form has left: only pages prolong a session.
+    """
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
+
+    def should_set_cookie(self, app: Flask, session: SessionMixin) -> bool:
+        is_page = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+        return session.modified or (session.permanent and is_page)
 
 
 def register(app: Flask) -> None:

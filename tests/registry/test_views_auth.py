@@ -108,3 +108,10 @@ def test_a_cookie_that_a_job_on_the_same_host_got_hold_of_is_useless_elsewhere(w
     for headers in ({}, {"X-Forwarded-For": "127.0.0.1"}):
         answer = other.get("/jobs", environ_base={"REMOTE_ADDR": "172.17.0.2"}, headers=headers)
         assert answer.location.startswith("/login")
+
+
+def test_an_answer_to_a_script_takes_back_nothing_that_a_form_has_left(web):
+    ann = web.browser("ann")
+    script = ann.get("/jobs", headers={"Sec-Fetch-Mode": "cors"})
+    page = ann.get("/jobs", headers={"Sec-Fetch-Mode": "navigate"})
+    assert "Set-Cookie" not in script.headers and "paishare=" in page.headers["Set-Cookie"]
