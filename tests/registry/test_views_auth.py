@@ -112,6 +112,7 @@ def test_a_cookie_that_a_job_on_the_same_host_got_hold_of_is_useless_elsewhere(w
 
 def test_an_answer_to_a_script_takes_back_nothing_that_a_form_has_left(web):
     ann = web.browser("ann")
+    ann.get("/jobs")  # gives the session its token for forms
     script = ann.get("/jobs", headers={"Sec-Fetch-Mode": "cors"})
     page = ann.get("/jobs", headers={"Sec-Fetch-Mode": "navigate"})
     assert "Set-Cookie" not in script.headers and "paishare=" in page.headers["Set-Cookie"]
