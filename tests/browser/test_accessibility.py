@@ -1,38 +1,127 @@
-"""axe-core finds nothing: each page, both languages, light and dark, wide and narrow."""
-import pytest
+"""What every page keeps: axe-core finds nothing, whatever the language, the colours, the width.
 
-from tests.browser.conftest import PHONE
+The pages are those that the application has: one that is new and in no list here is an error.
+"""
+import re
+
+import pytest
+from werkzeug.routing import RequestRedirect
+
+from tests.browser.conftest import PHONE, Site
 from tests.browser.test_layout import PAGES
+from tests.fakes.github_web import OnGitHub
 from tests.frontend import installed
+from tests.registry.publishing import NEW, OLD, PATH
+from tests.registry.test_views_submit import PLAIN
 
 WIDE = {"width": 1280, "height": 900}
-RULES = """() => new Promise(requestAnimationFrame).then(() => axe.run(document, {
-    runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
-                                    "best-practice"]},
-    rules: {"target-size": {enabled: true}}, resultTypes: ["violations"]})
+JOB, OTHER, RUNNING = (f"{number:012x}" for number in (1, 2, 3))
+PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
+    "", "/search?text=x", "/receipt", "/files", "/log", "/files/1/main/0/a.csv")),
+    f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
+    "/publish/1", "/publish/1/edit", "/sources/examples", "/c/data/nothing-like-it"]
+PUBLIC = ["/login", "/c/job/hello"]
+# What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
+OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
+                       r"|settings$)|.*(\.atom|\.svg|/live)$")
+COLOURS = ["color-contrast", "link-in-text-block"]
+RULES = """(only) => new Promise(requestAnimationFrame).then(() => axe.run(document, {
+    runOnly: only ? {type: "rule", values: only} : {type: "tag", values: [
+        "wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+    rules: only ? {} : {"target-size": {enabled: true}}, resultTypes: ["violations"],
+    preload: false})
     .then(({violations}) => violations.flatMap((each) => each.nodes.map(
         (node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`))))"""
+SHAPE = """() => {
+    const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
+    return {h1: document.querySelectorAll("h1").length, lang: document.documentElement.lang,
+            mains: document.querySelectorAll("main").length, title: document.title,
+            twice: ids.filter((each, at) => ids.indexOf(each) !== at)};
+}"""
+IN_TAG = r"""<[a-z](?:[^>"']|"[^"]*"|'[^']*')*?\s"""
+INLINE = re.compile(IN_TAG + r"(?:on[a-z]+|style)\s*=|<style|<script(?![^>]* (?:src=|id=.texts))",
+                    re.IGNORECASE)
 
 
-@pytest.fixture(scope="session")
+class GitHubSite(OnGitHub, Site):
+    pass
+
+
+@pytest.fixture(scope="module")
 def axe(tmp_path_factory):
     folder = installed(tmp_path_factory.mktemp("axe"))
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
+@pytest.fixture
+def site(github, monkeypatch, home_template, tmp_path):
+    """An administrator has two jobs that ran, one that runs, and a draft to publish."""
+    monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
+    owner = github.world.add_user("admin")
+    github.world.create(owner, "parts", {PATH: OLD})
+    site = GitHubSite(home_template, tmp_path)
+    token = github.world.classic_token(owner, "public_repo")
+    admin = site.connected("admin", token)
+    assert admin.post("/sources", location="admin/parts").status_code == 303
+    for _ in (JOB, OTHER, RUNNING):
+        assert admin.post("/submit", yaml=PLAIN, action="submit").status_code == 303
+    for id_ in (JOB, OTHER, RUNNING):
+        site.runner.start(id_)
+        site.runner.leave(id_, "a.csv", b"epoch,loss\n1,0.5\n2,0.25\n")
+        site.runner.write(id_, "epoch 1\n")
+    for id_ in (JOB, OTHER):
+        site.runner.end(id_, "SUCCEEDED", "Every task succeeded.")
+    drafted = admin.post("/publish/new", yaml=NEW, repository="admin/parts", path=PATH)
+    assert drafted.location == "/publish/1", drafted.text
+    yield site
+    site.close()
+
+
+def test_no_page_is_forgotten(site):
+    """Each address that the application answers with a page is among those opened here."""
+    places = site.app.url_map.bind("")
+    opened = set()
+    for path in PRIVATE + PUBLIC:
+        try:
+            opened.add(places.match(path.partition("?")[0])[0])
+        except RequestRedirect as leads:
+            opened.add(places.match(leads.new_url.removeprefix("http://"))[0])
+    known = {rule.endpoint: rule.rule for rule in site.app.url_map.iter_rules()
+             if "GET" in rule.methods and not rule.websocket and not OTHERWISE.match(rule.rule)}
+    assert {endpoint: rule for endpoint, rule in known.items() if endpoint not in opened} == {}
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_page_keeps_anybody_out(open_page, axe, language):
-    page = open_page("admin", reduced_motion="reduce")
-    page.context.add_cookies([{"name": "language", "value": language,
-                               "url": page.url.partition("/c")[0]}])
+def test_no_page_keeps_anybody_out(site, open_page, axe, language):
     found = []
-    for path in PAGES:
-        page.goto(path)
-        page.evaluate(axe)
-        for scheme in ("light", "dark"):
-            for size in (WIDE, PHONE):
-                page.emulate_media(color_scheme=scheme)
-                page.set_viewport_size(size)
-                found += [f"{path} {scheme} {size['width']}: {each}"
-                          for each in page.evaluate(RULES)]
+    for user, paths in (("admin", PRIVATE), (None, PUBLIC)):
+        page = open_page(user, reduced_motion="reduce")
+        page.context.add_cookies([{"name": "language", "value": language, "url": site.url}])
+        for path in paths:
+            found += [f"{path}: {each}" for each in looked_at(page, path, axe, language)]
     assert not found, "\n".join(found)
+
+
+def looked_at(page, path, axe, language):
+    """What is wrong with the page: opened once, then narrowed and darkened where it stands."""
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(WIDE)
+    answer = page.goto(path)
+    if answer.status != 200:
+        page.watch.expect(f"{answer.status}")
+    yield from INLINE.findall(answer.text())
+    shape = page.evaluate(SHAPE)
+    wanted = {"h1": 1, "lang": {"en": "en", "zh": "zh-Hans"}[language], "mains": 1, "twice": []}
+    yield from (f"{key}: {shape[key]}" for key in wanted if shape[key] != wanted[key])
+    if not re.fullmatch(r".+ – PAIShare|PAIShare", shape["title"]):
+        yield f"title: {shape['title']}"
+    page.evaluate(axe)
+    # The elements and where they stand depend on the width alone: once in each is enough.
+    for size, scheme, rules in ((WIDE, "light", None), (WIDE, "dark", COLOURS),
+                                (PHONE, "dark", None), (PHONE, "light", COLOURS)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > size["width"]:
+            yield f"{size['width']}: as wide as {width}"
+        yield from (f"{scheme} {size['width']}: {each}" for each in page.evaluate(RULES, rules))

@@ -29,7 +29,8 @@ ARE_FOREIGN = f"""(pages) => pages.flatMap(([place, html]) => ({FOREIGN})(
 def addresses(site, method):
     """The rules that answer pages; those that take something away are the last."""
     return sorted((rule for rule in site.app.url_map.iter_rules()
-                   if method in rule.methods and not rule.rule.startswith(ELSEWHERE)),
+                   if method in rule.methods and not rule.websocket
+                   and not rule.rule.startswith(ELSEWHERE)),
                   key=lambda rule: rule.rule.endswith(("remove", "lock", "password")))
 
 
