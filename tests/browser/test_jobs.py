@@ -61,7 +61,7 @@ def test_several_are_chosen_and_stopped_and_two_are_compared(site, ann, page):
     page.go_back()
     page.get_by_label("Choose all jobs of this page").check()
     page.get_by_role("button", name="Stop the chosen…").click()
-    page.get_by_role("button", name="Yes, stop them").click()
+    page.get_by_role("button", name="Yes, stop these jobs").click()
     page.get_by_text("2 jobs were asked to stop.").wait_for()
     assert all(job["stop_requested"] for job in site.runner.jobs.values())
 
