@@ -92,7 +92,6 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
                 template_folder=str(found.templates_dir))
     app.secret_key = found.secret_key.reveal()
     app.config.update(MAX_CONTENT_LENGTH=MAX_BODY_BYTES, MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES)
-    app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions[EXTENSION] = services_of(found)
     if found.trusted_proxies:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]

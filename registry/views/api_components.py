@@ -1,13 +1,13 @@
 """The HTTP API's routes about components: search, show, check. They need no login."""
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from flask import jsonify
 from flask.typing import ResponseReturnValue
 
 from registry.component import parse
-from registry.component_rules import SCHEMAS
+from registry.component_rules import SCHEMAS, sentences
 from registry.errors import ComponentError, NotFoundError
 from registry.highlight import spans, terms_of
 from registry.hits import Hit
@@ -23,11 +23,12 @@ from registry.views.entries import (
     versions_of,
 )
 from registry.views.finding import suggestions
+from registry.views.language import HEADER, language, said
 from registry.views.models import components as models
 from registry.views.models.search import CompletionQuery, Completions, ComponentPage, SearchQuery
 from registry.views.programs import API_PREFIX
 from registry.views.services import services
-from runner.sentence import Sentence
+from runner.sentence import Sentence, joined
 
 COMPLETIONS_KEPT_S = 60
 SCHEMAS_KEPT_S = 3600
@@ -119,9 +120,24 @@ def validate(body: models.YamlText) -> dict[str, Any]:
 @api.route("GET", "/schemas", access=Access.PUBLIC, result=models.Schemas)
 def list_schemas() -> ResponseReturnValue:
     """The JSON Schemas that components are checked with, by type; for editors that complete."""
-    answer = jsonify(SCHEMAS)
+    answer = jsonify(SCHEMAS if language() == "en" else _described(SCHEMAS))
+    answer.vary.add(HEADER)
     answer.headers["Cache-Control"] = f"private, max-age={SCHEMAS_KEPT_S}"
     return answer
+
+
+def _described(schema: Any) -> Any:
+    """A schema whose titles and descriptions are in the language of this response."""
+    if isinstance(schema, list):
+        return [_described(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {key: _described(item) for key, item in schema.items()}
+    if isinstance(found.get("title"), str):
+        found["title"] = said(found["title"])
+    if isinstance(found.get("description"), str):
+        found["description"] = said(joined(*map(Sentence, sentences(found["description"]))))
+    return found
 
 
 def _hit_json(hit: Hit, terms: Sequence[str]) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from babel import Locale
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from flask import Flask, g, request
+from flask import Flask, g, has_request_context, request
+from flask.json.provider import DefaultJSONProvider
 from markupsafe import Markup
 
 from registry.config import PACKAGE
-from registry.errors import Problem
 from registry.views.programs import is_api
 from runner.sentence import Sentence
 
 # Pages are written in English; every other language has one file, translations/<name>.po.
 LANGUAGES = {"en": "English", "zh": "中文"}
-COOKIE = "language"
+COOKIE, HEADER = "language", "X-Language"
 FOLDER = PACKAGE / "translations"
 
 
@@ -34,12 +34,18 @@ def register(app: Flask) -> None:
     app.jinja_env.globals["LANGUAGES"] = LANGUAGES
     app.add_template_global(script_texts)
     app.add_template_filter(said)
+    app.jinja_env.finalize = _finalized
+    app.json = Answers(app)
 
 
 def language() -> str:
-    """The language of this response: `en` or `zh`; programs are answered in English."""
+    """The language of this response: `en` or `zh`.
+
+    Programs are answered in English, unless they ask for another by its name in a header.
+    """
     if is_api():
-        return "en"
+        asked = request.headers.get(HEADER)
+        return asked if asked in LANGUAGES else "en"
     if "language" not in g:
         chosen = request.cookies.get(COOKIE)
         g.language = chosen if chosen in LANGUAGES else _wanted()
@@ -66,13 +72,30 @@ def ngettext(one: str, many: str, count: int, /, **values: Any) -> str:
 def said(text: str) -> str:
     """What a lower layer says, in the language of this response; a text of others as it is."""
     if isinstance(text, Sentence):
-        return text.said(gettext, ngettext)
+        found = _translations(language())
+        return text.said(found.gettext, found.ngettext)
     return gettext(text) if text else ""
 
 
-def problem_json(problem: Problem) -> dict[str, object]:
-    """A problem as the scripts of a page take it, in the reader's language."""
-    return {**problem.as_json(), "message": said(problem.message)}
+def spoken(answer: Any) -> Any:
+    """An answer with its sentences in this language; beside each, `…_en` has it in English."""
+    if isinstance(answer, (list, tuple)):
+        return [spoken(item) for item in answer]
+    if not isinstance(answer, dict):
+        return said(answer) if isinstance(answer, Sentence) else answer
+    english = {f"{name}_en": str(value) for name, value in answer.items()
+               if isinstance(value, Sentence)}
+    return {name: spoken(value) for name, value in answer.items()} | english
+
+
+class Answers(DefaultJSONProvider):
+    """JSON in the language that a page's script asks for; fields keep their order."""
+
+    sort_keys = False
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        is_english = not has_request_context() or language() == "en"
+        return super().dumps(obj if is_english else spoken(obj), **kwargs)
 
 
 def script_texts() -> Markup:
@@ -81,6 +104,11 @@ def script_texts() -> Markup:
         return Markup("")
     return Markup('<script type="application/json" id="texts">{}</script>').format(
         Markup(_script_texts(language())))
+
+
+def _finalized(value: Any) -> Any:
+    """What a template puts into a page: sentences of lower layers in the reader's language."""
+    return said(value) if isinstance(value, Sentence) else value
 
 
 def _wanted() -> str:

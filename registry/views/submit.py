@@ -25,7 +25,7 @@ from registry.views.drafts import (
 )
 from registry.views.entries import choices_page, find_entry
 from registry.views.job_access import job_of
-from registry.views.language import problem_json
+from registry.views.language import gettext as _
 from registry.views.services import services
 from runner.spec import TaskRoleSpec
 
@@ -104,7 +104,7 @@ def check_text() -> ResponseReturnValue:
     user = auth.required_user()
     found = check(user, draft_of_form(request.form))
     return jsonify(
-        problems=[problem_json(problem) for problem in (*found.problems, *found.advice)],
+        problems=[problem.as_json() for problem in (*found.problems, *found.advice)],
         roles=[_role_json(role) for role in found.spec.task_roles] if found.spec else [],
         fit=found.fit)
 
@@ -146,7 +146,8 @@ def _imported(user: User, file: FileStorage | None, address: str) -> ResponseRet
 
 def _no_file(user: User) -> ResponseReturnValue:
     draft = draft_of_form(request.form)
-    return _page(user, draft, trouble="Choose a file or write an address, then press Import."), 400
+    return _page(user, draft, trouble=_(
+        "Choose a file or write an address, then press Import.")), 400
 
 
 def _with_known_reference(user: User, draft: Draft) -> Draft:

@@ -7,16 +7,16 @@ import { prerequisite } from "./completion.js";
 
 // { label: "Set to 0", text } or null. `words` are the labels in the page's language.
 export function fixOf(text, problem, schemas, words) {
-  const { doc } = read(text);
+  const { doc } = read(text), said = problem.message_en ?? problem.message;
   const tabs = /^(?: *\t)/m;
-  if (doc.errors.length) return tabs.test(text) && /tab/i.test(problem.message) ? { label: words.tabs, text: text.replaceAll(/^[ \t]+/gm, (space) => space.replaceAll("\t", "  ")) } : null;
+  if (doc.errors.length) return tabs.test(text) && /tab/i.test(said) ? { label: words.tabs, text: text.replaceAll(/^[ \t]+/gm, (space) => space.replaceAll("\t", "  ")) } : null;
   const path = pathOf(problem.path, doc);
   const { parent, item } = placeOf(doc, path);
-  const meant = /Did you mean `([^`]+)`\?/.exec(problem.message)?.[1];
+  const meant = /Did you mean `([^`]+)`\?/.exec(said)?.[1];
   const schema = schemaOf(schemas, doc, path);
   if (item === undefined) return missing(text, path, schema, words);
   const node = item.value ?? item;
-  if (meant && isScalar(item.key) && /is no field/.test(problem.message)) return renamed(text, item.key, meant, parent, words);
+  if (meant && isScalar(item.key) && /is no field/.test(said)) return renamed(text, item.key, meant, parent, words);
   const wanted = instead(schema, isScalar(node) ? node.value : undefined, path, meant);
   if (wanted === undefined) return null;
   const change = set(text, path, wanted);

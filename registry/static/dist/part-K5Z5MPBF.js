@@ -1,1 +1,0 @@
-import{f as n,j as s,k as i}from"./part-247MQNRB.js";n();i();var c="/api/v3";async function u(e,o,a={}){let r=o===void 0?{}:{method:"POST",body:JSON.stringify(o),headers:{"Content-Type":"application/json","X-CSRFToken":s(),...a}};try{let t=await fetch(`${c}${e}`,r);return{ok:t.ok,status:t.status,body:await t.json()}}catch{return{ok:!1,status:0,body:null}}}export{u as a};
