@@ -47,10 +47,14 @@ class JobQuery:
         if self.text:
             add("(name like ? escape '\\' or id like ? escape '\\')",
                 f"%{_escaped(self.text)}%", f"{_escaped(self.text)}%")
-        if self.template:
+        if ":" in self.template and "@" in self.template:
+            add("template = ?", self.template)
+        elif ":" in self.template:  # what links ask for: its versions stand together in the index
+            add("template >= ? and template < ?", f"{self.template}@", f"{self.template}A")
+        elif self.template:
             at = "" if "@" in self.template else "@%"
             add("'/' || replace(template, ':', '/') like ? escape '\\'",
-                f"%/{_escaped(self.template.replace(':', '/'))}{at}")
+                f"%/{_escaped(self.template)}{at}")
         if self.reader and (self.text or self.template):
             add("(user = ? or json_extract(spec, '$.origin.private') is null)", self.reader)
         return " and ".join(parts), values

@@ -86,7 +86,8 @@ update jobs set template = coalesce(
     gpus = (select coalesce(sum(coalesce(json_extract(role.value, '$.instances'), 1)
         * coalesce(json_extract(role.value, '$.resources.gpu'), 0)), 0)
         from json_each(spec, '$.task_roles') as role);
-create index jobs_template on jobs (template, user);
+create index jobs_template on jobs (user, template, state);
+create index jobs_lasted on jobs (user, started_at, finished_at);
 create index jobs_user_state on jobs (user, state);
 """)
 SCHEMA_VERSION = 1 + len(MIGRATIONS)
