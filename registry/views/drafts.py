@@ -86,6 +86,7 @@ class Check:
     def errors(self) -> list[Problem]:
         return [problem for problem in self.problems if problem.severity == "error"]
 
+
 def draft_of_form(form: MultiDict[str, str]) -> Draft:
     """The draft as the page sent it; a parameter that nobody touched follows the text."""
     linked = frozenset(form.getlist("linked"))

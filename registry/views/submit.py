@@ -27,6 +27,7 @@ from registry.views.entries import choices_page, find_entry
 from registry.views.job_access import job_of
 from registry.views.language import gettext as _
 from registry.views.services import services
+from runner.sentence import Sentence
 from runner.spec import TaskRoleSpec
 
 blueprint = Blueprint("submit", __name__)
@@ -62,8 +63,9 @@ def _template(user: User, reference: str, source: str) -> ResponseReturnValue:
         return choices_page(error, "submit.use", {
             f"{SHORT_PARAMETER}{name}": value for name, value in values.items()})
     if entry.type != "job":
-        raise InvalidInputError(f"{entry.reference} is no job, so it cannot run by itself. "
-                                "Its page says how a job uses it.")
+        raise InvalidInputError(Sentence(
+            "{reference} is no job, so it cannot run by itself. Its page says how a job uses it.",
+            reference=entry.reference))
     draft = Draft(reference=f"{entry.source}:{entry.type}/{entry.name}@{entry.files_commit}",
                   yaml=entry.text, values=values, linked=frozenset(values))
     return _page(user, draft)
@@ -94,8 +96,9 @@ def _job_before(user: User) -> Mapping[str, Any] | None:
     try:
         return job_of(user, found[0]["id"] if found else name)
     except NotFoundError as error:
-        raise NotFoundError(f"{owner} has no job called {name!r} that you may look at. "
-                            "The page Jobs lists yours.") from error
+        raise NotFoundError(Sentence(
+            "{owner} has no job called {name!r} that you may look at. The page Jobs lists yours.",
+            owner=owner, name=name)) from error
 
 
 @blueprint.post("/submit/check")
