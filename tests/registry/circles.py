@@ -33,6 +33,9 @@ USERS = (VISITOR, "ann", "bob", ADMIN)
 REPOSITORIES = {"acme/alpha": "quorvex", "acme/beta": "blintar", "bob/gamma": "zumbrel",
                 "acme/open": "fendrick"}  # each with a word that stands nowhere else
 PUBLIC_AT_FIRST = "acme/open"
+OWNERS = dict(zip(REPOSITORIES, ("ann", "bob") * 2))
+TELLS_OWNERS = ("sources.index", "api_sources.remove_source")
+TELLS_ADMINS = (*TELLS_OWNERS, "admin_sources.index")
 GRANTS = ("", "none", "fresh", "soft", "expired")  # "": nothing is known
 TOKENS = ("", "works", "dead", "ended", "newer")  # "": GitHub is not connected
 AGES = {"none": 1, "fresh": 1, "soft": 45, "expired": 75}
@@ -306,10 +309,11 @@ class Circles:
     def may_try(self, state: State, user: str, asked: Asked) -> bool:
         """What would change something is only tried on what the user may not see.
 
-        An admin is told the names of what is hidden, and removes it.
+        An admin is told the names of what is hidden, and whoever added it; both may remove it.
         """
-        is_told = user == ADMIN and asked.endpoint in ("sources.index",
-                                                       "api_sources.remove_source")
+        is_told = (user == ADMIN and asked.endpoint in TELLS_ADMINS
+                   or user == OWNERS.get(asked.target) and asked.endpoint in TELLS_OWNERS
+                   or user in OWNERS.values() and asked.endpoint == "sources.index")
         return not is_told and not (asked.target and state.sees(user, asked.target))
 
     def _headers(self, web: WebHome, user: str) -> dict[str, str]:
@@ -426,8 +430,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     **{f"settings.{name}": _get(f"/settings/{name}") for name in (
         "profile", "github", "tokens", "registries", "appearance", "notifications")},
     "machine.show": _get("/machine"), "admin.index": _get("/admin"),
-    **{f"admin.{name}": _get(f"/admin/{name}") for name in ("users", "limits")},
-    "admin_sources.index": _get("/admin/sources"),
+    "admin.limits": _get("/admin/limits"), "admin_sources.index": _get("/admin/sources"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
@@ -530,6 +533,7 @@ NOT_TRIED = {
     "openpai.publish_template": OWN, "openpai_by_proxy.publish_template": OWN,
     "api_publish.publish_component": OWN, "auth.logout": OWN,
     "appearance.choose": OWN,
+    "admin.users": "users and when they used their tokens, for an admin",
     "admin.system": "the machine, its disk and its logs, for an admin",
     **{f"admin.{name}": FORM for name in (
         "create_user", "set_password", "set_admin", "lock", "unlock", "revoke_token",
