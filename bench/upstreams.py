@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from bench.components import Generator
-from registry import db, garbage
+from registry import db, memory
 from registry.catalog import Catalog
 from registry.component import parse
 from registry.config import Settings
@@ -107,23 +107,23 @@ def add_sources(found: Settings, names: dict[str, int]) -> None:
 def sync_all(home: Path, url: str) -> Synced:
     """Sync every source once as the sync process does; alone in one, so that its peak is its own.
     """
-    garbage.search_seldom()
+    memory.prepare()
     found = settings(home, url)
     engine = db.create_engine(found.database_url)
     catalog = Catalog(engine, found.git_dir)
     github = GitHubSync(engine, catalog, found)
     sync = Sync(engine, catalog, SearchIndex(found.search_dir), github)
-    memory = Memory()
+    watch = Memory()
     begin, cpu = time.perf_counter(), cpu_s()
     reports = github.run(Sources(engine).all())
     read, cpu = time.perf_counter(), cpu_s() - cpu
     sync.index()
     end = time.perf_counter()
-    memory.stop()
+    watch.stop()
     engine.dispose()
     return Synced(read_s=read - begin, cpu_s=cpu, index_s=end - read,
                   new=sum(len(each.new) for each in reports),
-                  peak_mb=max(memory.peak_mb, used()[0].ru_maxrss / 1024),
+                  peak_mb=max(watch.peak_mb, used()[0].ru_maxrss / 1024),
                   errors=tuple(each.error for each in reports if each.error))
 
 

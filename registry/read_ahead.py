@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Iterable, Iterator
 
-from registry import garbage
+from registry import memory
 from registry.commits import README_END, Read, Reading
 from registry.errors import RegistryError
 from registry.git_store import GitStore
@@ -124,5 +124,5 @@ def _receive(todo: SimpleQueue[list[_Place] | None]) -> None:
 
 
 if __name__ == "__main__":
-    garbage.search_seldom()
+    memory.prepare()
     main(GitStore(Path(sys.argv[1])))

@@ -10,7 +10,7 @@ from typing import Collection, Sequence
 
 import sqlalchemy as sa
 
-from registry import db, garbage, lock, quiet_logs
+from registry import db, lock, memory, quiet_logs
 from registry.catalog import Catalog
 from registry.commits import Fetched
 from registry.config import Settings
@@ -155,7 +155,7 @@ def main(settings: Settings) -> None:
     """Sync until SIGTERM or SIGINT: every `sync_interval_s`, and at once where it is asked for."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     quiet_logs.keep_tokens_out()
-    garbage.search_seldom()
+    memory.prepare()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
