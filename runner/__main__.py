@@ -28,7 +28,7 @@ from runner.worker import Worker
 
 log = logging.getLogger("runner")
 
-THREADS = 64  # each reader that waits for log lines holds one
+THREADS = 96  # each reader that waits for log lines holds one, and each terminal
 
 
 def main(argv: list[str]) -> int:

@@ -1,6 +1,8 @@
-"""A shell in a running task, from the product's own port to the container and back."""
+"""Pages that change by themselves and shells in tasks, from the product's port to containers."""
 import json
+import re
 import time
+from contextlib import suppress
 
 import docker
 import pytest
@@ -43,11 +45,120 @@ def product(tmp_path_factory, busybox_image):
 @pytest.fixture(scope="module")
 def job(product):
     """The id of a job that sleeps."""
-    id_ = product.post("/jobs", yaml=JOB)["id"]
+    return running(product, JOB)
+
+
+@pytest.fixture(scope="module")
+def cookie(product):
+    """The admin's, as a browser sends it."""
+    return log_in(product, "admin", product.password)
+
+
+def running(product, text):
+    id_ = product.post("/jobs", yaml=text)["id"]
     product.wait(id_, "RUNNING")
     wait_for(lambda: product.get(f"/jobs/{id_}")["attempts"][0]["tasks"][0]["state"] == "RUNNING",
              "the task runs", WAIT_S)
     return id_
+
+
+def log_in(product, name, password):
+    with requests.Session() as browser:
+        page = browser.get(f"{product.url}/login", timeout=WAIT_S).text
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)[1]
+        browser.post(f"{product.url}/login", timeout=WAIT_S, data={
+            "username": name, "password": password, "csrf_token": token})
+        return "; ".join(f"{each.name}={each.value}" for each in browser.cookies)
+
+
+def add_user(product, name, is_admin=False):
+    engine = db.create_engine(f"sqlite:///{product.home}/registry.db")
+    Accounts(engine).create_user(name, "correct horse", is_admin)
+    engine.dispose()
+
+
+class Stream:
+    """A page's connection, from what it says first."""
+
+    def __init__(self, product, path, cookie, **hello):
+        self.socket = simple_websocket.Client.connect(
+            product.url.replace("http", "ws") + path, headers={"Cookie": cookie})
+        with suppress(simple_websocket.ConnectionClosed):  # refused: what is told says why
+            self.socket.send(json.dumps(hello))
+        self.told = []
+
+    def until(self, is_true):
+        """Read until what was told is enough."""
+        deadline = time.monotonic() + WAIT_S
+        while not is_true(self.told):
+            assert time.monotonic() < deadline, self.told
+            message = self.socket.receive(1)
+            if message:
+                self.told.append(json.loads(message))
+        return self.told
+
+    def cut(self):
+        """As where a network goes away."""
+        self.socket.sock.shutdown(2)
+
+
+def text_of(told):
+    return "".join(each["text"] for news in told if news["type"] == "log"
+                   for each in news["records"])
+
+
+def test_a_log_goes_on_where_the_connection_broke_without_a_lost_or_doubled_line(product, cookie):
+    id_ = running(product, JOB.replace("sleep 3600", "while true; do echo line $((i=i+1)); done"
+                                       " | head -c 4000000; sleep 3600"))
+    told, offset = [], 0
+    for wanted in (10_000, 200_000, 3_999_999):
+        stream = Stream(product, f"/live/jobs/{id_}", cookie, task="main-0", attempt=1,
+                        offset=offset)
+        told += stream.until(lambda now: len(text_of(told + now)) >= wanted)
+        stream.cut()
+        offset = [news["offset"] for news in told if news["type"] == "log"][-1]
+    lines = text_of(told).split("\n")[:-1]
+    assert lines == [f"line {number}" for number in range(1, len(lines) + 1)]
+    product.post(f"/jobs/{id_}/stop")
+
+
+def test_a_page_hears_how_its_job_ends_and_then_nothing_more(product, cookie):
+    id_ = running(product, JOB.replace("sleep 3600", "echo begun; sleep 3600"))
+    stream = Stream(product, f"/live/jobs/{id_}", cookie)
+    stream.until(lambda told: "begun" in text_of(told))
+    product.post(f"/jobs/{id_}/stop")
+    told = stream.until(lambda told: told[-1]["type"] == "end")
+    assert told[-1] == {"type": "end", "code": "complete", "message": ""}
+    last = [news for news in told if news["type"] == "page"][-1]
+    assert last["is_final"] and 'data-state="STOPPED"' in last["html"]
+
+
+def test_the_list_of_jobs_hears_of_ones_own_and_an_admins_of_all_that_are_asked_for(
+        product, cookie):
+    add_user(product, "ann")
+    anns = Stream(product, "/live/jobs", log_in(product, "ann", "correct horse"), all=True)
+    admins = Stream(product, "/live/jobs", cookie, all=True)
+    for stream in (anns, admins):
+        assert stream.until(bool)[0] == {"type": "jobs", "is_all": True, "jobs": []}
+    id_ = product.post("/jobs", yaml=JOB.replace("sleep 3600", "echo"))["id"]
+    admins.until(lambda told: any((job["id"], job["state"]) == (id_, "SUCCEEDED")
+                                  for news in told for job in news["jobs"]))
+    while heard := anns.socket.receive(0):
+        assert json.loads(heard)["jobs"] == []
+    anns.cut()
+    admins.cut()
+
+
+def test_streams_are_for_pages_of_this_server_and_for_whoever_may_see_the_job(product, job, cookie):
+    path, ann = f"/live/jobs/{job}", log_in(product, "ann", "correct horse")
+    for headers, status in (({"Cookie": cookie, "Origin": "http://evil.example"}, 403),
+                            ({}, 302)):
+        with pytest.raises(simple_websocket.ConnectionError) as refused:
+            simple_websocket.Client.connect(product.url.replace("http", "ws") + path,
+                                            headers=headers)
+        assert refused.value.status_code == status
+    told = Stream(product, path, ann).until(bool)
+    assert told[0]["code"] == "NotFound" and "There is no job" in told[0]["message"]
 
 
 def ticket_of(product, job):
@@ -159,9 +270,8 @@ def test_a_ticket_serves_once_and_only_whoever_submitted_the_job_gets_one(produc
     assert "used before or is too old" in Shell(product, {**given, "ticket": "x"}).end()["message"]
     shell.close()
     assert given["ticket"] not in (product.home / "logs" / "web.log").read_text()
-    accounts = Accounts(db.create_engine(f"sqlite:///{product.home}/registry.db"))
     for name, is_admin, status in (("bob", False, 404), ("eve", True, 403)):
-        accounts.create_user(name, "correct horse", is_admin)
+        add_user(product, name, is_admin)
         token = product.post("/token", username=name, password="correct horse")["token"]
         answer = requests.post(f"{product.url}/api/v3/jobs/{job}/terminals", json={}, timeout=60,
                                headers={"Authorization": f"Bearer {token}"})
@@ -186,7 +296,10 @@ def test_a_runner_that_starts_again_ends_terminals_and_says_so(product, job, she
     wait_for(lambda: not left(product, job), "the shell is gone", WAIT_S)
 
 
-def test_a_server_that_is_stopped_ends_at_once_with_terminals_open(product, job, shell):
+def test_a_server_that_is_stopped_ends_at_once_whatever_is_open(product, job, cookie, shell):
+    streams = [Stream(product, f"/live/jobs/{job}", cookie) for _ in range(5)]
+    for each in streams:
+        each.until(bool)
     product.stop()
     assert product.process.returncode == 0
     assert "did not end" not in (product.home.parent / "serve.txt").read_text()
