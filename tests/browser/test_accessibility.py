@@ -18,6 +18,7 @@ WIDE = {"width": 1280, "height": 900}
 JOB, OTHER, RUNNING = (f"{number:012x}" for number in (1, 2, 3))
 PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     "", "/search?text=x", "/receipt", "/files", "/log", "/files/1/main/0/a.csv")),
+    f"/jobs/{OTHER}", f"/publish?job={JOB}",
     f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
     "/publish/1", "/publish/1/edit", "/sources/examples", "/c/data/nothing-like-it"]
 PUBLIC = ["/login", "/c/job/hello"]
@@ -55,7 +56,7 @@ def axe(tmp_path_factory):
 
 @pytest.fixture
 def site(github, monkeypatch, home_template, tmp_path):
-    """An administrator has two jobs that ran, one that runs, and a draft to publish."""
+    """An administrator has jobs that succeeded, failed and run, and a draft to publish."""
     monkeypatch.setenv("PAISHARE_GITHUB_URL", github.url)
     owner = github.world.add_user("admin")
     github.world.create(owner, "parts", {PATH: OLD})
@@ -69,8 +70,8 @@ def site(github, monkeypatch, home_template, tmp_path):
         site.runner.start(id_)
         site.runner.leave(id_, "a.csv", b"epoch,loss\n1,0.5\n2,0.25\n")
         site.runner.write(id_, "epoch 1\n")
-    for id_ in (JOB, OTHER):
-        site.runner.end(id_, "SUCCEEDED", "Every task succeeded.")
+    site.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
+    site.runner.end(OTHER, "FAILED", "Task main-0 failed: exit code 1.", 1)
     drafted = admin.post("/publish/new", yaml=NEW, repository="admin/parts", path=PATH)
     assert drafted.location == "/publish/1", drafted.text
     yield site
