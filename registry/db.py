@@ -9,7 +9,7 @@ from alembic.config import Config
 from sqlalchemy import event
 
 from registry.errors import DatabaseUnavailableError, RegistryError
-from runner.sentence import restored, stored
+from runner.sentence import Sentence, restored, stored
 
 CONNECT_TIMEOUT_S = "10"
 NUL_SIGN = "\N{SYMBOL FOR NULL}"
@@ -414,9 +414,9 @@ def _on_server(engine: sa.Engine) -> None:
     def name_it(context: sa.ExceptionContext) -> None:
         is_away = context.connection is None or context.is_disconnect
         if is_away and not context.is_pre_ping:
-            raise DatabaseUnavailableError(
-                "The database of this server does not answer, so nothing was changed. Try again "
-                "in a moment; if it stays, tell the administrator.") from context.original_exception
+            raise DatabaseUnavailableError(Sentence(
+                "The database of this server does not answer, so nothing was changed. Try again in "
+                "a moment; if it stays, tell the administrator.")) from context.original_exception
 
 
 def place(url: sa.URL) -> str:

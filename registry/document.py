@@ -14,13 +14,15 @@ from registry.component_rules import PLACEHOLDER
 from registry.errors import ComponentError
 from registry.hits import Hit
 from registry.tokens import characters, fold, index_words, spoken, squash, starts
+from registry.wording import N_
 
 CARD_LENGTH = 300
 MAX_README = 20_000
 MAX_LISTED = 50
-WEIGHTS = {"name": 5.0, "tags": 3.0, "contributor": 2.0, "description": 2.0, "type": 1.0,
-           "version": 1.0, "images and addresses": 1.0, "parameters": 1.0, "prerequisites": 1.0,
-           "commands": 0.7, "README": 0.3}
+WEIGHTS = {N_("name"): 5.0, N_("tags"): 3.0, N_("contributor"): 2.0, N_("description"): 2.0,
+           N_("type"): 1.0, N_("version"): 1.0, N_("images and addresses"): 1.0,
+           N_("parameters"): 1.0, N_("prerequisites"): 1.0, N_("commands"): 0.7,
+           N_("README"): 0.3}
 PLACES = tuple(WEIGHTS)
 FACTS = ("audience", "type", "source", "by", "name", "reference", "tag", "image", "gpu", "updated",
          "used", "length", "identity", "squashed", "starts")

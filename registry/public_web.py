@@ -15,6 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from registry.errors import InvalidInputError, RegistryError
 from registry.redaction import redacted
+from runner.sentence import Sentence
 
 MAX_BYTES = 256_000
 TOTAL_S = 10.0
@@ -76,7 +77,8 @@ class PublicWeb:
         Raises WebError.
         """
         if not self._turns.acquire(timeout=TURN_S):
-            raise WebError("Several others import from the web right now. Try again in a moment.")
+            raise WebError(Sentence(
+                "Several others import from the web right now. Try again in a moment."))
         try:
             return self._follow(raw_address(address.strip()))
         finally:
@@ -89,8 +91,8 @@ class PublicWeb:
                 if answer.status not in _REDIRECTS:
                     return _text(answer, urlsplit(address).hostname or "")
                 address = urljoin(address, answer.getheader("Location") or "")
-        raise WebError("The address leads from one to the next without end. Give that of the "
-                       "file itself.")
+        raise WebError(Sentence(
+            "The address leads from one to the next without end. Give that of the file itself."))
 
     def _target(self, address: str) -> _Target:
         """Raises WebError for an address that this server does not ask."""
@@ -99,20 +101,24 @@ class PublicWeb:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise WebError(f"`{shown}` is no address. It must look like "
-                           "https://example.org/job.yaml.") from None
+            raise WebError(Sentence(
+                "`{shown}` is no address. It must look like https://example.org/job.yaml.",
+                shown=shown)) from None
         if not host or parts.scheme not in PORTS:
-            raise WebError(f"`{shown}` is no address of the web. It must look like "
-                           "https://example.org/job.yaml.")
+            raise WebError(Sentence(
+                "`{shown}` is no address of the web. It must look like "
+                "https://example.org/job.yaml.", shown=shown))
         if parts.username is not None or parts.password is not None:
-            raise WebError("The address holds a login, which this server does not send. Download "
-                           "the file yourself, then import it as a file.")
+            raise WebError(Sentence(
+                "The address holds a login, which this server does not send. Download the file "
+                "yourself, then import it as a file."))
         port = port or PORTS[parts.scheme]
         is_named = f"{parts.scheme}://{host}:{port}" in {_with_port(each) for each in self._origins}
         if not is_named and (parts.scheme, port) != ("https", PORTS["https"]):
-            raise WebError(f"`{shown}` is not read: this server reads addresses that begin with "
-                           "https:// and name no port. Download the file yourself, then import "
-                           "it as a file.")
+            raise WebError(Sentence(
+                "`{shown}` is not read: this server reads addresses that begin with https:// and "
+                "name no port. Download the file yourself, then import it as a file.",
+                shown=shown))
         query = f"?{parts.query}" if parts.query else ""
         return _Target(scheme=parts.scheme, host=host, port=port, is_named=is_named,
                        path=quote(f"{parts.path or '/'}{query}", safe="/%:@!$&'()*+,;=~?"))
@@ -122,8 +128,9 @@ class PublicWeb:
         try:
             return closing(_Answer(target, self._checked(target), give_up_at))
         except ssl.SSLCertVerificationError as error:
-            raise WebError(f"{target.host} cannot prove that it is {target.host}: "
-                           f"{error.verify_message}. Check the address.") from error
+            raise WebError(Sentence(
+                "{host} cannot prove that it is {host}: {reason}. Check the address.",
+                host=target.host, reason=error.verify_message)) from error
         except (OSError, HTTPException, UnicodeError) as error:
             raise _silence(target.host, give_up_at) from error
 
@@ -132,11 +139,13 @@ class PublicWeb:
         try:
             found = self._resolve(target.host, target.port)
         except (OSError, UnicodeError) as error:
-            raise WebError(f"The host {target.host} is not known. Check the address.") from error
+            raise WebError(Sentence(
+                "The host {host} is not known. Check the address.", host=target.host)) from error
         if not target.is_named and not all(map(is_public, found)):
-            raise WebError(f"The host {target.host} is not on the public web, so this server does "
-                           "not read from it. Download the file yourself, then import it as a "
-                           "file; or an admin names the server in PAISHARE_IMPORT_FROM.")
+            raise WebError(Sentence(
+                "The host {host} is not on the public web, so this server does not read from it. "
+                "Download the file yourself, then import it as a file; or an admin names the "
+                "server in PAISHARE_IMPORT_FROM.", host=target.host))
         return found
 
 
@@ -207,31 +216,38 @@ def _connected(addresses: Sequence[str], port: int, give_up_at: float) -> socket
 
 def _text(answer: _Answer, host: str) -> str:
     if answer.status in (401, 403, 404, 410):
-        raise WebError(f"{host} has no such file for everybody to read (HTTP status "
-                       f"{answer.status}). Check the address; of a private file, import a copy "
-                       "as a file.")
+        raise WebError(Sentence(
+            "{host} has no such file for everybody to read (HTTP status {status}). Check the "
+            "address; of a private file, import a copy as a file.", host=host,
+            status=answer.status))
     if answer.status != 200:
-        raise WebError(f"{host} answers with HTTP status {answer.status}. Try again later.")
+        raise WebError(Sentence(
+            "{host} answers with HTTP status {status}. Try again later.", host=host,
+            status=answer.status))
     if (answer.getheader("Content-Type") or "").startswith("text/html"):
-        raise WebError("The address leads to a web page, not to a file. Give the address of the "
-                       "file itself, often behind a button such as Raw or Download.")
+        raise WebError(Sentence(
+            "The address leads to a web page, not to a file. Give the address of the file itself, "
+            "often behind a button such as Raw or Download."))
     data = b""
     for piece in answer.pieces():
         data += piece
         if len(data) > MAX_BYTES:
-            raise WebError("What is there is larger than 256 kB. A job is a small text: keep data "
-                           "in a file of its own and give its address.")
+            raise WebError(Sentence(
+                "What is there is larger than 256 kB. A job is a small text: keep data in a file "
+                "of its own and give its address."))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise WebError("What is there is no text in UTF-8, so it is no job.") from None
+        raise WebError(Sentence("What is there is no text in UTF-8, so it is no job.")) from None
 
 
 def _silence(host: str, give_up_at: float) -> RegistryError:
     if time.monotonic() >= give_up_at:
-        return WebError(f"{host} took longer than {TOTAL_S:.0f} seconds. Try again later, or "
-                        "download the file and import it as a file.")
-    return WebError(f"{host} does not answer, or breaks off. Check the address, and try again.")
+        return WebError(Sentence(
+            "{host} took longer than {seconds} seconds. Try again later, or download the file "
+            "and import it as a file.", host=host, seconds=round(TOTAL_S)))
+    return WebError(Sentence(
+        "{host} does not answer, or breaks off. Check the address, and try again.", host=host))
 
 
 def is_public(address: str) -> bool:

@@ -13,6 +13,8 @@ from registry.query import All, Any, Clause, Phrase, Words
 from registry.snapshot import Snapshot
 from registry.spelling import suggestions
 from registry.tokens import STOP_WORDS, TYPES_IN_CHINESE, Asked, spoken, squash, typed_words
+from registry.wording import N_
+from runner.sentence import Sentence, listed
 
 ENOUGH_WORDS = 3
 COVERAGE = 100.0  # more than any score: who has more of the words comes first
@@ -100,13 +102,15 @@ class Ranking:
         for word, scores in found.parts:
             if scores[number] > 0:
                 places = _places(word, dict(zip(PLACES, lines)))
-                why.append((f"“{word}” in its {', '.join(places)}",
+                why.append((Sentence("“{word}” in its {places}", word=word,
+                                     places=listed(map(Sentence, places))),
                             round(float(scores[number]), 3)))
         rest = float(found.score[number]) - sum(value for _, value in why)
         if abs(rest) > 0.01:
-            why.append(("how much of the query it has", round(rest, 3)))
+            why.append((Sentence("how much of the query it has"), round(rest, 3)))
         if found.is_name[number] or found.is_nearly_name[number]:
-            why.insert(0, ("its name or its URI is what was asked for: first of all", 0.0))
+            why.insert(0, (Sentence(
+                "its name or its URI is what was asked for: first of all"), 0.0))
         return tuple(why)
 
     def suggest(self, clause: Clause) -> tuple[str, ...]:
@@ -188,7 +192,7 @@ def _places(word: str, lines: Mapping[str, str]) -> list[str]:
         places = [place for place, line in found.items() if text in line]
         if places:
             return places
-    return ["type"] if word in TYPE_WORDS else ["name, but for a letter"]
+    return ["type"] if word in TYPE_WORDS else [N_("name, but for a letter")]
 
 
 def _label(clause: Clause) -> str:

@@ -210,7 +210,7 @@ class _Limited:
         found = self._read(tree)
         self.left -= 1 + found.size // BYTES_A_FOLDER
         if self.left < 0:
-            raise RegistryError(
-                f"There are more than {MAX_FOLDERS_READ} folders to look through. Name the folders "
-                "that hold components as sub-paths of the source.")
+            raise RegistryError(Sentence(
+                "There are more than {most} folders to look through. Name the folders that hold "
+                "components as sub-paths of the source.", most=MAX_FOLDERS_READ))
         return found

@@ -83,6 +83,12 @@ def either(texts: Iterable[str]) -> str:
     return Sentence("{first} or {other}", first=first, other=either(others)) if others else first
 
 
+def listed(texts: Iterable[str]) -> str:
+    """`a, b, c`."""
+    first, *others = texts
+    return Sentence("{first}, {other}", first=first, other=listed(others)) if others else first
+
+
 def both(texts: Iterable[str]) -> str:
     """`a and b and c`."""
     first, *others = texts

@@ -109,7 +109,8 @@ def _add_entry(root: ElementTree.Element, news: News) -> None:
     _add(_add(entry, "author"), "name", news.contributor or news.source)
     _add(entry, "category", term=news.kind)
     _add(entry, "category", term=news.type)
-    _add(entry, "content", "\n\n".join(filter(None, (news.detail, news.description))), type="text")
+    _add(entry, "content", "\n\n".join(filter(
+        None, (said(news.detail), news.description))), type="text")
 
 
 def entry_id(news: News) -> str:

@@ -9,6 +9,7 @@ from registry.errors import ForbiddenError, NotFoundError
 from registry.runs import PRIVATE
 from registry.views.language import gettext as _
 from registry.views.services import services
+from runner.sentence import Sentence
 
 HIDDEN_NAME = "(private)"
 
@@ -37,15 +38,17 @@ def job_of(user: User, id_: str) -> dict[str, Any]:
     """
     job = job_to_stop(user, id_)
     if not is_open(user, job):
-        raise NotFoundError(
-            f"Job {id_} takes something from a private repository that your own GitHub token does "
-            f"not read, so it is shown to {job['user']} alone. You may stop it.")
+        raise NotFoundError(Sentence(
+            "Job {id_} takes something from a private repository that your own GitHub token does "
+            "not read, so it is shown to {user} alone. You may stop it.", id_=id_,
+            user=job["user"]))
     return job
 
 
 def job_to_stop(user: User, id_: str) -> dict[str, Any]:
     """The job whatever it takes, for its submitter or an admin; raises NotFoundError."""
-    missing = NotFoundError(f"There is no job {id_}. `paishare jobs` and the page Jobs list yours.")
+    missing = NotFoundError(Sentence(
+        "There is no job {id_}. `paishare jobs` and the page Jobs list yours.", id_=id_))
     try:
         job = services().runner.job(id_)
     except NotFoundError:
@@ -100,10 +103,11 @@ def task_of(job: Mapping[str, Any], *, role: str = "", index: int = 0, attempt: 
     name = role or next(iter(roles))
     if not 0 <= index < roles.get(name, 0) or number > max(1, len(job["attempts"])):
         known = [f"{each}-{at}" for each, count in roles.items() for at in range(count)]
-        raise NotFoundError(
-            f"Job {job['id']} has no task {name}-{index} in attempt {number}. It has "
-            f"{len(job['attempts'])} attempts so far, each with the tasks "
-            f"{', '.join(known[:20])}{' …' if len(known) > 20 else ''}.")
+        raise NotFoundError(Sentence(
+            "Job {job} has no task {name}-{index} in attempt {number}. It has {attempts} attempts "
+            "so far, each with the tasks {known}{more}.", job=job["id"], name=name, index=index,
+            number=number, attempts=len(job["attempts"]), known=", ".join(known[:20]),
+            more=" …" if len(known) > 20 else ""))
     return Task(job_id=job["id"], attempt=number, role=name, index=index,
                 is_started=bool(job["attempts"]))
 
@@ -111,7 +115,8 @@ def task_of(job: Mapping[str, Any], *, role: str = "", index: int = 0, attempt: 
 def receipt_of(job: Mapping[str, Any], attempt: int) -> dict[str, Any]:
     """The receipt of an attempt, 0: of the newest; raises NotFoundError where there is none yet."""
     if not job["attempts"]:
-        raise NotFoundError(f"Job {job['id']} has run nothing, so there is no receipt of it.")
+        raise NotFoundError(Sentence(
+            "Job {job} has run nothing, so there is no receipt of it.", job=job["id"]))
     return services().runner.receipt(job["id"], attempt or len(job["attempts"]))
 
 
