@@ -137,9 +137,11 @@ class Memory(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        own = _text(Path("/proc/self/cmdline"))  # a child that has it too has this one's memory yet
         while not self._is_over.wait(0.02):
             children = [number for task in Path("/proc/self/task").iterdir()
-                        for number in _text(task / "children").split()]
+                        for number in _text(task / "children").split()
+                        if _text(Path("/proc", number, "cmdline")) != own]
             pages = [_text(Path("/proc", number, "statm")).split() for number in (
                 "self", *children)]
             self.peak_mb = max(self.peak_mb, sum(
