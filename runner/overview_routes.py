@@ -70,7 +70,7 @@ def _waiting(worker: Worker, job: Job) -> dict[str, Any]:
 
 def _parts(worker: Worker) -> dict[str, Any]:
     """The disk of the jobs in bytes, and the versions of what runs them, or why they are away."""
-    disk = shutil.disk_usage(worker.folders.root)
+    disk = shutil.disk_usage(worker.folders.root.parent)  # the folder is made by the first job
     try:
         versions, problem = dict(worker.engine.versions()), None
     except EngineError as error:

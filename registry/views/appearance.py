@@ -10,10 +10,10 @@ from flask.typing import ResponseReturnValue
 from registry.accounts import Preferences
 from registry.errors import DatabaseUnavailableError, InvalidInputError, UnauthorizedError
 from registry.views.auth import current_user, safe_target
-from registry.views.errors import is_api
 from registry.views.language import COOKIE as LANGUAGE
 from registry.views.language import LANGUAGES
 from registry.views.language import gettext as _
+from registry.views.programs import is_api
 from registry.views.services import services
 
 THEME = "theme"

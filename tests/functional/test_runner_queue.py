@@ -45,6 +45,12 @@ def reason(queue, id_):
     return queue.job(id_)["reason"]
 
 
+def test_a_machine_that_has_run_nothing_has_an_overview(queue):
+    seen = queue.get("/overview")
+    assert seen["running"] == seen["waiting"] == [] and seen["gpu_jobs"] == {}
+    assert seen["disk"]["total"] > 0
+
+
 def test_declared_gpus_are_marked_and_dealt_by_type(queue):
     machine = queue.get("/machine")
     assert [(gpu["model"], gpu["is_declared"], gpu["is_free"]) for gpu in machine["gpus"]] == [

@@ -1,4 +1,5 @@
 """The OpenAPI document is valid, and describes exactly the routes that there are."""
+import html
 import re
 from pathlib import Path
 
@@ -54,3 +55,17 @@ def test_the_guide_lists_every_route():
     guide = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
     assert {(path, method) for method, path in re.findall(r"`([A-Z]+) (/[^`]+)`", guide)
             } == described()
+
+
+def test_the_page_and_the_document_have_short_addresses_too(web):
+    browser = web.browser()
+    assert browser.get("/api").location == "/api/docs"
+    assert browser.get("/api/openapi.json").json == browser.get("/api/v3/openapi.json").json
+
+
+def test_the_page_shows_how_each_request_is_made(web):
+    page = html.unescape(web.browser().get("/api/docs").text)
+    for shown in ("paishare submit job/digits_classifier --follow",
+                  """curl http://localhost/api/v3/validate --json '{"yaml": "…"}'""",
+                  'curl -X DELETE http://localhost/api/v3/token -H "Authorization: Bearer '):
+        assert shown in page
