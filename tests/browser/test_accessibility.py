@@ -20,8 +20,9 @@ PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     "", "/search?text=x", "/receipt", "/files", "/log", "/files/1/main/0/a.csv")),
     f"/jobs/{OTHER}", f"/publish?job={JOB}",
     f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
+    f"/submit?from_job={JOB}&focus=taskRoles.main.resourcePerInstance.memoryMB",
     "/publish/1", "/publish/1/edit", "/sources/examples", "/c/data/nothing-like-it"]
-PUBLIC = ["/login", "/c/job/hello"]
+PUBLIC = ["/login", "/c/job/hello", "/"]
 # What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
 OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
                        r"|settings$)|.*(\.atom|\.svg|/live)$")

@@ -3,10 +3,14 @@ import hashlib
 import html
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
+from registry.public_web import PublicWeb
+from registry.views.services import EXTENSION
 from tests.fakes.web_home import FILES, HELLO, WebHome, write_home
+from tests.registry.test_public_web import serving
 
 PLAIN = HELLO.replace("    data: points\n", "")
 
@@ -246,3 +250,14 @@ def test_an_address_names_a_job_to_submit_again(web, ann, address):
 def test_a_job_of_another_is_none_to_submit_again(web, ann, address):
     ann.post("/submit", **form_of(ann.get("/use/job/hello")), action="submit")
     assert web.browser("bob").get(address).status_code == 404
+
+
+def test_a_job_is_imported_from_an_address_without_a_script(web, ann):
+    with serving() as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        web.app.extensions[EXTENSION] = replace(web.services, web=PublicWeb([url]))
+        page = ann.post("/submit", action="import", address=f"{url}/v1.json", yaml="")
+        assert page.status_code == 200 and "echo v1" in yaml_of(page)
+        refused = ann.post("/submit", action="import", address=f"{url}/none", yaml="a: b")
+    assert refused.status_code == 400 and "no such file for everybody" in refused.text
+    assert yaml_of(refused) == "a: b" and web.runner.jobs == {}

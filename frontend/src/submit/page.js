@@ -18,7 +18,7 @@ import { sentAs } from "./sent.js";
 import { shared, sharing } from "./sharing.js";
 import { changed, kindsOf, valueAt } from "./values.js";
 
-const CHECK_AFTER_MS = 250;
+const CHECK_AFTER_MS = 200;
 const LOOK_AFTER_MS = 900;
 const SAVE_AFTER_MS = 400;
 const AGAIN_MS = [2000, 5000, 15_000, 30_000];
