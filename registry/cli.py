@@ -64,6 +64,8 @@ WORDS = {
     "again": Word(module="receipts", group="Jobs",
                   help="Run exactly what a job ran: the same images and inputs."),
     "stop": Word(module="jobs", group="Jobs", help="Ask jobs to stop."),
+    "shell": Word(module="shell", group="Jobs",
+                  help="Open a shell in a running task of one of your jobs."),
     "release": Word(module="jobs", group="Jobs",
                     help="Remove the failed containers that a job with isDebug has kept."),
     "queue": Word(module="queueing", group="Jobs",

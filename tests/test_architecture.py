@@ -19,7 +19,7 @@ GATEWAYS = {  # each outside library, and the only modules that may import it
     "pynvml": {"runner.devices"},
     "fsspec": {"runner.remote_files"},
     "waitress": {"runner.__main__"},
-    "simple_websocket": {"registry.views.sockets"},
+    "simple_websocket": {"registry.views.sockets", "registry.commands.shell"},
 }
 
 

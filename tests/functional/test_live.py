@@ -1,6 +1,13 @@
 """Pages that change by themselves and shells in tasks, from the product's port to containers."""
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
+import subprocess
+import sys
+import termios
 import time
 from contextlib import suppress
 
@@ -12,7 +19,7 @@ import simple_websocket
 from registry import db
 from registry.accounts import Accounts
 from tests.functional.product import Product
-from tests.functional.runner_process import IMAGE, wait_for
+from tests.functional.runner_process import IMAGE, ROOT, wait_for
 
 WAIT_S = 60
 JOB = f"""\
@@ -286,6 +293,25 @@ def test_pages_of_other_sites_are_refused_before_anything_is_said(product, job):
     shell = Shell(product, ticket_of(product, job), origin="http://127.0.0.1")
     shell.until(lambda each: {"type": "open"} in each.told)
     shell.close()
+
+
+def test_the_command_shell_is_this_terminal_in_the_task(product, job):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 97, 0, 0))
+    token = product.http.headers["Authorization"].removeprefix("Bearer ")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "registry.cli", "shell", job, "main/0"], cwd=ROOT, stdin=theirs,
+        stdout=theirs, stderr=subprocess.PIPE, start_new_session=True, env={
+            **product.environ, "PAISHARE_URL": product.url, "PAISHARE_TOKEN": token})
+    os.close(theirs)
+    seen = b""
+    while b"/work # " not in seen:
+        seen += os.read(ours, 4096)
+    os.write(ours, "stty size; echo 你好; exit\n".encode())
+    assert command.wait(WAIT_S) == 0, command.stderr.read()
+    command.stderr.close()
+    assert "31 97\r\n你好\r\n".encode() in os.read(ours, 4096)
+    os.close(ours)
 
 
 def test_a_runner_that_starts_again_ends_terminals_and_says_so(product, job, shell):
