@@ -1,6 +1,7 @@
 """What a repository or folder would bring: looked at before it is added, and nothing of it kept."""
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import requests
 
 from registry.component_file import LINK, read_file
 from registry.config import Settings
-from registry.errors import ComponentError, NotFoundError, Problem
+from registry.errors import ComponentError, InvalidInputError, NotFoundError, Problem
 from registry.git_store import GitStore
 from registry.git_wire import Refs
 from registry.github_accounts import GitHubAccounts
@@ -61,7 +62,7 @@ class Trials:
         """A folder of this server, which only an admin may name, or a repository on GitHub."""
         below = checked_sub_paths(sub_paths)
         if location.startswith(("/", "~")):
-            return _of_folder(str(Path(location).expanduser()), below)
+            return self._of_folder(location.replace("\0", ""), below)
         check_branch(branch or None)
         found = self._repositories.find(user_id, location)
         token = self._accounts.token_of(user_id) if found.is_private else None
@@ -75,6 +76,31 @@ class Trials:
             return replace(_judged(found.full_name, files), head=refs.head,
                            is_private=found.is_private)
 
+    def _of_folder(self, location: str, below: Sequence[str]) -> Trial:
+        """Nothing that the server keeps: the stores of private repositories lie there."""
+        folder, home = (Path(os.path.realpath(os.path.expanduser(each)))
+                        for each in (location, self._settings.home))
+        if folder.is_relative_to(home):
+            raise InvalidInputError(Sentence(
+                "{location} lies in the folder that this server keeps for itself. Give a "
+                "repository or a folder elsewhere.", location=location[:200]))
+        if not folder.is_dir():
+            raise InvalidInputError(Sentence(
+                "There is no folder {location!r} on this machine that can be read. Give the path "
+                "of a Git repository or of a folder.", location=location[:500]))
+        place = find_place(str(folder))
+        if place.repository:
+            store = GitStore(place.repository)
+            head = store.shown_head()
+            if head and (not place.prefix or _has_folder(store, head, place.prefix)):
+                found = _read(store, head, folders(place.prefix, below))
+                return replace(_judged(location, found), head=head)
+        base, files = in_folder_of_type(place.folder, folder_files(place.folder, without=home))
+        return _judged(location, [
+            (file.path, None if (base / file.path).is_symlink()
+             else (base / file.path).read_bytes())
+            for file in files if component_type(file.path) and _is_below(file.path, below)])
+
 
 def _fetched(upstream: Upstream, way: Way, refs: Refs, store: GitStore, below: Sequence[str]
              ) -> list[tuple[str, bytes | None]]:
@@ -87,20 +113,6 @@ def _fetched(upstream: Upstream, way: Way, refs: Refs, store: GitStore, below: S
         standing = files.standing(refs.head, None, folders("", below))
     upstream.bring_used(way, {each.blob for each in standing if each.blob})
     return _read(store, refs.head, folders("", below))
-
-
-def _of_folder(location: str, below: Sequence[str]) -> Trial:
-    place = find_place(location)
-    if place.repository:
-        store = GitStore(place.repository)
-        head = store.shown_head()
-        prefixes = folders(place.prefix, below)
-        if head and (not place.prefix or _has_folder(store, head, place.prefix)):
-            return replace(_judged(location, _read(store, head, prefixes)), head=head)
-    base, files = in_folder_of_type(place.folder, folder_files(place.folder))
-    return _judged(location, [
-        (file.path, None if (base / file.path).is_symlink() else (base / file.path).read_bytes())
-        for file in files if component_type(file.path) and _is_below(file.path, below)])
 
 
 def _has_folder(store: GitStore, head: str, path: str) -> bool:

@@ -145,11 +145,22 @@ def test_a_source_is_tried_out_before_it_is_added(web, admin, team):
 
 def test_a_trial_says_what_is_wrong_with_the_place(admin, tmp_path):
     missing = admin.post("/admin/sources", location=str(tmp_path / "nowhere"))
-    assert "is not there" in missing.text and missing.status_code >= 400
+    assert missing.status_code == 400 and "There is no folder" in missing.text
     (tmp_path / "plain" / "data").mkdir(parents=True)
     (tmp_path / "plain/data/x.yaml").write_text("type: data\nname: x\nuri: x.csv\n")
     plain = admin.post("/admin/sources", location=str(tmp_path / "plain"))
     assert "a plain folder" in plain.text and "1 component<" in plain.text
+
+
+def test_a_trial_looks_into_nothing_that_the_server_keeps(web, admin, tmp_path):
+    """Stores of repositories lie there that an admin may not read."""
+    store, = (web.home / "git").glob("*.git")
+    (tmp_path / "link").symlink_to(store)
+    for place in (store, web.home, tmp_path / "link", f"{tmp_path}/link/../../home/git"):
+        refused = admin.post("/admin/sources", location=str(place))
+        assert refused.status_code == 400 and "keeps for itself" in refused.text or \
+            "There is no folder" in refused.text, place
+        assert "job/hello" not in refused.text.partition('id="live"')[0]
 
 
 def test_removing_says_what_would_not_run_any_more(web, admin, team, tmp_path):
