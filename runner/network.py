@@ -83,14 +83,19 @@ class Network:
         session.mount("http://", adapter)
         session.mount("https://", adapter)
 
+    def brief_session(self) -> requests.Session:
+        """One for what somebody waits for: nothing is tried again, few redirects are followed."""
+        session = self.session()
+        session.max_redirects = 3
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _CheckedAdapter(self, Retry(total=0)))
+        return session
+
     def size(self, uri: str) -> int | None:
         """How many bytes a file of the web has; None where its server does not say so at once."""
         try:
             split_web(uri)
-            with self.session() as session:
-                session.max_redirects = 3
-                session.adapters["http://"] = session.adapters["https://"] = _CheckedAdapter(
-                    self, Retry(total=0))
+            with self.brief_session() as session:
                 answer = session.head(uri, headers={"Accept-Encoding": "identity",
                                                     "User-Agent": "paishare"},
                                       timeout=ASK_S, allow_redirects=True)

@@ -21,6 +21,7 @@ from runner.errors import EngineError
 from runner.follower import Follower
 from runner.housekeeping import Housekeeper
 from runner.image_access import ImageAccess
+from runner.image_sizes import ImageSizes
 from runner.images import Images
 from runner.launch import (
     DEFAULT_WORK_DIR,
@@ -32,6 +33,7 @@ from runner.launch import (
     role_of,
 )
 from runner.metrics import Sampler, Watched
+from runner.network import Network
 from runner.ports import Ports
 from runner.preparation import Preparation
 from runner.sentence import Sentence
@@ -59,7 +61,7 @@ class NodeAgent:
         self.preparation = Preparation(
             stager=stager, housekeeper=housekeeper, folders=self._folders, images=Images(
                 driver, ImageAccess(settings.home / "image-access.json"),
-                make_room=housekeeper.tidy))
+                make_room=housekeeper.tidy), image_sizes=ImageSizes(Network()))
         self._consoles = Consoles(driver, settings.home / "terminals")
         self._starts = threading.Semaphore(STARTS_AT_ONCE)
         self._lock = threading.Lock()

@@ -9,6 +9,7 @@ from runner.artifacts import JobFolders
 from runner.engine import Errand
 from runner.errors import Cancelled
 from runner.housekeeping import Housekeeper
+from runner.image_sizes import ImageSizes
 from runner.images import Images, Want
 from runner.sentence import plural
 from runner.spec import Image, Input, JobSpec
@@ -23,6 +24,7 @@ class Preparation:
     """Keeps nothing: what is here already costs nothing, so it may be done again any time."""
 
     images: Images
+    image_sizes: ImageSizes
     stager: Stager
     housekeeper: Housekeeper
     folders: JobFolders
@@ -48,7 +50,13 @@ class Preparation:
         inputs = dict.fromkeys(item for role in spec.task_roles for item in role.inputs)
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
             looks = pool.map(self.stager.supply, inputs)
-            return [*(self.images.supply(image, spec.user) for image in images), *looks]
+            return [*pool.map(lambda image: self._supply(image, spec.user), images), *looks]
+
+    def _supply(self, image: Image, user: str) -> Supply:
+        found = self.images.supply(image, user)
+        if found.missing == 0:
+            return found
+        return dataclasses.replace(found, missing=self.image_sizes.of(image))
 
     def _image(self, errand: Errand, image: Image) -> Image:
         brought = self.images.bring(image, Want(

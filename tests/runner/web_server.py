@@ -8,13 +8,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class WebServer:
     """`files` by path; `requests` in order: (path, headers).
 
-    `redirects` by path; `statuses` by path: answered once each, in turn, before the file is.
+    `challenges` by path: what who brings no authorization is told. `redirects` by path; `statuses`
+    by path: answered once each, in turn, before the file is.
     `break_after` bytes of a body the connection breaks, as often as `breaks` says. The second half
     of each body waits for `delay`.
     """
 
     def __init__(self):
         self.files, self.redirects, self.statuses = {}, {}, {}
+        self.challenges = {}
         self.requests = []
         self.etag, self.has_ranges = '"one"', True
         self.break_after, self.breaks = 0, 0
@@ -58,7 +60,9 @@ def _handler(web):
 
         def do_GET(self):
             web.requests.append((self.path, dict(self.headers)))
-            if web.statuses.get(self.path):
+            if self.path in web.challenges and "Authorization" not in self.headers:
+                self.answer(401, **{"www-authenticate": web.challenges[self.path]})
+            elif web.statuses.get(self.path):
                 self.answer(web.statuses[self.path].pop(0))
             elif self.path in web.redirects:
                 self.answer(302, location=web.redirects[self.path])
