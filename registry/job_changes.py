@@ -38,7 +38,7 @@ _INPUT_NAMES = {"data": Sentence("data"), "script": Sentence("script"),
                 "storage": Sentence("storage"), "dockerimage": Sentence("image"),
                 "": Sentence("prerequisite")}
 _RESOURCES: dict[str, Callable[[int], str]] = {
-    "gpu": lambda count: plural("GPU", "GPUs", count),
+    "gpu": lambda count: Sentence("GPU") if count == 1 else Sentence("GPUs"),
     "cpu": lambda count: plural("CPU core", "CPU cores", count),
     "memoryMB": lambda _: Sentence("MB of memory"),
     "shmMB": lambda _: Sentence("MB of shared memory")}

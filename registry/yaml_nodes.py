@@ -316,7 +316,7 @@ def _syntax_problems(lines: Lines, error: yaml.MarkedYAMLError) -> list[Problem]
             "'}'" if isinstance(begin, yaml.MappingStartEvent) else "']'")
         mark = begin.start_mark
     offset = mark.index + lines.skipped if mark else 0
-    if said.startswith("found character"):
+    if said.startswith(("found character", "found a tab character")):
         return _stray_characters(lines, offset)
     advice = next((text for start, text in _ADVICE if said.startswith(start)),
                   Sentence(

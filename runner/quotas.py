@@ -139,16 +139,20 @@ class RulesFile:
         try:
             return rules_from_json(json.loads(self.path.read_text()))
         except OSError as error:
-            raise RunnerError(f"{self.path} cannot be read: {error.strerror}.") from error
+            raise RunnerError(Sentence(
+                "{path} cannot be read: {strerror}.", path=self.path,
+                strerror=error.strerror)) from error
         except ValueError as error:
-            raise RunnerError(f"{self.path} is not JSON: {error}.") from error
+            raise RunnerError(Sentence(
+                "{path} is not JSON: {error}.", path=self.path, error=error)) from error
         except RunnerError as error:
-            raise RunnerError(f"{self.path}: {error.message}") from error
+            raise RunnerError(Sentence(
+                "{what}: {said}", what=self.path, said=error.message)) from error
 
 
 def rules_from_json(value: Any) -> Rules:
     """Read the file's content; raises RunnerError with the place of the first mistake."""
-    top = _object(value, "the file", _FIELDS)
+    top = _object(value, Sentence("the file"), _FIELDS)
     clusters = {DEFAULT: Cluster()} | {
         name: _cluster(each, f"clusters.{name}")
         for name, each in _object(top.get("clusters", {}), "clusters").items()}
@@ -178,7 +182,8 @@ def _cluster(value: Any, place: str) -> Cluster:
     members = found.get("members")
     if members is not None and not (isinstance(members, list)
                                     and all(isinstance(name, str) for name in members)):
-        raise RunnerError(f"{place}.members must be a list of names of users.")
+        raise RunnerError(Sentence(
+            "{place}.members must be a list of names of users.", place=place))
     minutes = _number(found, "timeLimitMinutes", place, least=1, most=MAX_LIMIT_S // 60)
     return Cluster(
         bounds=_bounds(found, place), members=None if members is None else frozenset(members),
@@ -196,18 +201,22 @@ def _number(value: Mapping[str, Any], name: str, place: str, *, least: int = 0,
     if number is None:
         return None
     if type(number) is not int or not least <= number <= most:
-        raise RunnerError(f"{place}.{name} must be a whole number from {least} to {most}, "
-                          f"not {json.dumps(number)}.")
+        raise RunnerError(Sentence(
+            "{place}.{name} must be a whole number from {least} to {most}, not {number}.",
+            place=place, name=name, least=least, most=most, number=json.dumps(number)))
     return number
 
 
 def _object(value: Any, place: str, names: tuple[str, ...] | None = None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise RunnerError(f"{place} must be an object in braces, not {json.dumps(value)[:80]}.")
+        raise RunnerError(Sentence(
+            "{place} must be an object in braces, not {value}.", place=place,
+            value=json.dumps(value)[:80]))
     for name in value:
         if names is not None and name not in names:
-            raise RunnerError(f"{place} has an unknown field {name!r}; it takes "
-                              f"{', '.join(names)}.")
+            raise RunnerError(Sentence(
+                "{place} has an unknown field {name!r}; it takes {names}.", place=place, name=name,
+                names=", ".join(names)))
     return value
 
 
