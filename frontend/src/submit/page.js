@@ -221,12 +221,13 @@ function offerDraft() {
     return;
   }
   editor.change(found.text);
-  const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); element.remove(); }));
+  const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); isFromLink = false; element.remove(); }));
 }
 
 document.getElementById("reset").addEventListener("click", () => {
   if (editor.text === started) return;
   editor.change(started);
+  isFromLink = false;
   say(_("As it was in the beginning."));
 });
 document.getElementById("blank")?.addEventListener("click", () => { editor.change(SMALL_JOB); begun(); });
