@@ -88,7 +88,7 @@ def test_two_jobs_are_compared_and_a_wrong_number_says_so(web, ended):
 def test_a_job_that_has_not_ended_is_compared_as_far_as_it_is_known(web, ended):
     ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
     page = text_of(ended.get(f"/jobs/compare/{JOB}...000000000002"))
-    assert "state SUCCEEDED WAITING" in page and "It has not ended" in page
+    assert "state Succeeded Waiting" in page and "It has not ended" in page
 
 
 def test_two_that_are_chosen_in_the_list_are_compared(ended):
