@@ -547,6 +547,7 @@ NOT_TRIED = {
         "show_receipt", "compare_receipts", "list_artifacts", "get_artifact", "run_again",
         "show_queue", "pause_queue", "resume_queue")},
     **dict.fromkeys(("api_terminals.give_ticket", "terminals.show", "terminals.connect"), JOBS),
+    **{f"live.{name}": JOBS for name in ("job", "jobs", "log")},
     **{f"api_files.{name}": JOBS for name in ("get_archive", "preview_file")},
     **{f"job_files.{name}": JOBS for name in ("log", "files", "file")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt",
