@@ -41,8 +41,11 @@ def register(app: Flask) -> None:
 def language() -> str:
     """The language of this response: `en` or `zh`.
 
-    Programs are answered in English, unless they ask for another by its name in a header.
+    Programs are answered in English, unless they ask for another by its name in a header; so is
+    whoever asks for nothing by HTTP.
     """
+    if not has_request_context():
+        return "en"
     if is_api():
         asked = request.headers.get(HEADER)
         return asked if asked in LANGUAGES else "en"
@@ -94,8 +97,7 @@ class Answers(DefaultJSONProvider):
     sort_keys = False
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
-        is_english = not has_request_context() or language() == "en"
-        return super().dumps(obj if is_english else spoken(obj), **kwargs)
+        return super().dumps(obj if language() == "en" else spoken(obj), **kwargs)
 
 
 def script_texts() -> Markup:

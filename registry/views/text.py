@@ -105,7 +105,7 @@ def size(count: int) -> str:
         if value < 1000:
             break
         value, unit = value / 1000, name
-    return f"{count} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+    return _("%(count)s bytes", count=count) if unit == "bytes" else f"{value:.1f} {unit}"
 
 
 def ticks(text: str) -> Markup:

@@ -10,6 +10,7 @@ from runner.job_query import JobQuery
 from runner.job_store import JobStore, now
 from runner.job_tables import MIGRATIONS, SCHEMA
 from runner.scheduler import TaskPlacement, placement_from_json
+from runner.sentence import Sentence
 from runner.spec import Image, JobSpec, Resources, TaskRoleSpec
 
 
@@ -204,3 +205,15 @@ def test_a_setting_is_kept_until_it_is_forgotten(store):
     assert store.setting("queue") == "draining"
     store.change_setting("queue", None)
     assert store.setting("queue") is None
+
+
+def test_what_is_said_of_a_job_keeps_what_it_is_made_of_and_old_texts_stay_as_they_are(store):
+    job, _ = store.enqueue(spec())
+    text = Sentence("Image {uri} is here.", uri="busybox")
+    store.note(job.id, "image", text)
+    store.note(job.id, "image", text)
+    store.note(job.id, "queue", "Said by an earlier release.")
+    first, second, third = (event["text"] for event in store.events(job.id))
+    assert second == "Image busybox is here." and second.values == {"uri": "busybox"}
+    assert first.template == "The job has arrived." and not isinstance(third, Sentence)
+    assert store.get(job.id).reason == "Said by an earlier release."
