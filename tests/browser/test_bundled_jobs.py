@@ -4,6 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_first_visit import Clicks
 from tests.functional.product import Product
 
 LONG_MS = 90_000
@@ -21,6 +22,7 @@ def page(tmp_path_factory, digits_image, browser):
         opened.get_by_label("Password").fill(product.password)
         opened.get_by_role("button", name="Log in").click()
         opened.locator("#me").wait_for()
+        opened.password = product.password
         yield opened
         opened.context.close()
     finally:
@@ -90,3 +92,36 @@ def test_submit_again_starts_from_the_same_values(page):
     expect(page.get_by_label("epochs")).to_have_value("2")
     page.get_by_role("button", name="Submit").click()
     state(page, "Succeeded")
+
+
+def test_how_many_clicks_lead_to_a_running_job(page):
+    visitor = page.context.browser.new_context(base_url=re.match(r"https?://[^/]+", page.url)[0])
+    opened = visitor.new_page()
+    opened.goto("/")
+    first = Clicks(opened)
+    first.on("link", "Begin with digits_classifier")
+    opened.get_by_label("Name").fill("admin")
+    opened.get_by_label("Password").fill(page.password)
+    first.on("button", "Log in")
+    first.on("button", re.compile("^Submit$"))
+    runs(opened)
+    assert first.count == 3
+    opened.goto("/c/job/digits_classifier")
+    use = Clicks(opened)
+    use.on("link", "Use digits_classifier")
+    use.on("button", re.compile("^Submit$"))
+    runs(opened)
+    assert use.count <= 2
+    clone = Clicks(opened)
+    clone.on("link", re.compile("Submit again|Clone"))
+    opened.get_by_label("epochs").fill("2")
+    clone.on("button", re.compile("^Submit$"))
+    runs(opened)
+    assert clone.count <= 3
+    visitor.close()
+
+
+def runs(page):
+    page.wait_for_url(re.compile("/jobs/[0-9a-f]+$"))
+    expect(page.get_by_role("main").get_by_text(re.compile(r"^\W*(Running|Succeeded)$")).first
+           ).to_be_visible(timeout=LONG_MS)
