@@ -273,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
                  and ("before" not in query or job["id"] < query["before"])]
         if query.get("sort") == "oldest":
             found.reverse()
-        found, limit = found[int(query.get("offset", 0)):], int(query["limit"])
+        found, limit = found[int(query.get("offset", 0)):], int(query.get("limit", 50))
         self._json({"jobs": [summary(job) for job in found[:limit]],
                     "counts": {state: sum(job["state"] == state for job in asked)
                                for state in JOB_STATES},
