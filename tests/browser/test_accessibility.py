@@ -5,6 +5,7 @@ The pages are those that the application has: one that is new and in no list her
 import re
 
 import pytest
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from werkzeug.routing import RequestRedirect
 
 from tests.browser.conftest import PHONE, Site
@@ -20,9 +21,8 @@ PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     "", "/search?text=x", "/receipt", "/files", "/log", "/files/1/main/0/a.csv")),
     f"/jobs/{OTHER}", f"/publish?job={JOB}",
     f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
-    f"/submit?from_job={JOB}&focus=taskRoles.main.resourcePerInstance.memoryMB",
-    "/publish/1", "/publish/1/edit", "/sources/examples", "/c/data/nothing-like-it"]
-PUBLIC = ["/login", "/c/job/hello", "/"]
+    "/publish/1", "/publish/2", "/publish/2/edit", "/sources/examples", "/c/data/nothing-like-it"]
+PUBLIC = ["/login", "/c/job/hello"]
 # What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
 OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
                        r"|settings$)|.*(\.atom|\.svg|/live)$")
@@ -34,6 +34,7 @@ RULES = """(only) => new Promise(requestAnimationFrame).then(() => axe.run(docum
     preload: false})
     .then(({violations}) => violations.flatMap((each) => each.nodes.map(
         (node) => `${each.id}: ${node.html.slice(0, 160)} ${node.failureSummary}`))))"""
+FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 SHAPE = """() => {
     const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
     return {h1: document.querySelectorAll("h1").length, lang: document.documentElement.lang,
@@ -73,8 +74,11 @@ def site(github, monkeypatch, home_template, tmp_path):
         site.runner.write(id_, "epoch 1\n")
     site.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
     site.runner.end(OTHER, "FAILED", "Task main-0 failed: exit code 1.", 1)
-    drafted = admin.post("/publish/new", yaml=NEW, repository="admin/parts", path=PATH)
-    assert drafted.location == "/publish/1", drafted.text
+    for number, text in enumerate((NEW, OLD.replace("name: tidy", "name: other")), 1):
+        drafted = admin.post("/publish/new", yaml=text, repository="admin/parts")
+        assert drafted.location == f"/publish/{number}", drafted.text
+    seen = re.search('name="seen" value="([^"]+)"', admin.get("/publish/1").text)[1]
+    assert admin.post("/publish/1/confirm", seen=seen, title="A").location == "/publish/1"
     yield site
     site.close()
 
@@ -123,7 +127,8 @@ def looked_at(page, path, axe, language):
                                 (PHONE, "dark", None), (PHONE, "light", COLOURS)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size(size)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > size["width"]:
-            yield f"{size['width']}: as wide as {width}"
+        try:
+            page.wait_for_function(FITS)
+        except PlaywrightTimeout:
+            yield f"{size['width']}: it scrolls sideways"
         yield from (f"{scheme} {size['width']}: {each}" for each in page.evaluate(RULES, rules))
