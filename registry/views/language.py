@@ -55,6 +55,12 @@ def language() -> str:
     return g.language
 
 
+def speak(name: str) -> None:
+    """Answer in this language from here on, if there is one of the name: that of the page."""
+    if name in LANGUAGES:
+        g.language = name
+
+
 def locale() -> Locale:
     """How numbers, times and spans are written in this response."""
     return Locale.parse({"zh": "zh_Hans_CN"}.get(language(), language()))

@@ -13,7 +13,7 @@ from registry.views import auth
 from registry.views.job_access import Task, job_of, shown_jobs, task_of
 from registry.views.jobs import live_parts
 from registry.views.language import gettext as _
-from registry.views.language import said
+from registry.views.language import said, speak
 from registry.views.services import services
 from registry.views.sockets import Closed, Connection
 from registry.watch import Follower, News
@@ -69,6 +69,7 @@ class Reader:
         self._told_s = self._checked_s = time.monotonic()
         self._was_away = self.is_behind = False
         self.hello: Mapping[str, Any] = _hello(connection)
+        speak(str(self.hello.get("language")))
 
     def tell(self, **values: Any) -> None:
         self._connection.tell(**values)

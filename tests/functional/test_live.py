@@ -114,6 +114,14 @@ def text_of(told):
                    for each in news["records"])
 
 
+def test_a_page_is_told_what_changed_in_its_own_language(product, job, cookie):
+    stream = Stream(product, f"/live/jobs/{job}", cookie, language="zh")
+    told = stream.until(lambda told: any(each["type"] == "page" for each in told))
+    page = next(each["html"] for each in told if each["type"] == "page")
+    stream.socket.close()
+    assert "运行中" in page and "Running" not in page
+
+
 def test_a_log_goes_on_where_the_connection_broke_without_a_lost_or_doubled_line(product, cookie):
     id_ = running(product, JOB.replace("sleep 3600", "while true; do echo line $((i=i+1)); done"
                                        " | head -c 4000000; sleep 3600"))

@@ -36,7 +36,7 @@ export function follow({ path, hello, message, poll }) {
     heard();
     made.addEventListener("open", () => {
       after.isOpen = true;
-      made.send(JSON.stringify(hello()));
+      made.send(JSON.stringify({ language: document.documentElement.lang.slice(0, 2), ...hello() }));
     });
     made.addEventListener("message", ({ data }) => {
       heard();

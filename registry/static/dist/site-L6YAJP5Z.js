@@ -1,0 +1,1 @@
+import{f as a}from"./part-X2CCFICM.js";a();
