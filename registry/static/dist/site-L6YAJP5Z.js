@@ -1,1 +1,0 @@
-import{f as a}from"./part-X2CCFICM.js";a();

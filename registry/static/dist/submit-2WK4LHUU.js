@@ -1,1 +1,0 @@
-import{f as e}from"./part-X2CCFICM.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-SND5LO7O.js"),{timeout:1e3});
