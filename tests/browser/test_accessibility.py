@@ -10,6 +10,7 @@ from werkzeug.routing import RequestRedirect
 from tests.browser.conftest import PHONE, Site
 from tests.browser.test_layout import PAGES
 from tests.fakes.github_web import OnGitHub
+from tests.fakes.web_home import PASSWORD
 from tests.frontend import installed
 from tests.registry.publishing import NEW, OLD, PATH
 from tests.registry.test_views_submit import PLAIN
@@ -87,6 +88,9 @@ def site(github, monkeypatch, home_template, tmp_path):
         assert drafted.location == f"/publish/{number}", drafted.text
     seen = re.search('name="seen" value="([^"]+)"', admin.get("/publish/1").text)[1]
     assert admin.post("/publish/1/confirm", seen=seen, title="A").location == "/publish/1"
+    api_token = site.services.accounts.create_token(
+        site.services.accounts.user_named("admin"), "laptop")
+    site.secrets = (token.value, api_token, PASSWORD)
     yield site
     site.close()
 
@@ -103,6 +107,13 @@ def test_no_page_is_forgotten(site):
     known = {rule.endpoint: rule.rule for rule in site.app.url_map.iter_rules()
              if "GET" in rule.methods and not rule.websocket and not OTHERWISE.match(rule.rule)}
     assert {endpoint: rule for endpoint, rule in known.items() if endpoint not in opened} == {}
+
+
+def test_no_page_holds_a_secret(site):
+    browser = site.browser("admin")
+    for path in PRIVATE:
+        text = browser.get(path).text
+        assert [each for each in site.secrets if each in text] == [], path
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
