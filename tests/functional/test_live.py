@@ -261,8 +261,8 @@ def test_what_is_typed_runs_there_in_a_window_of_the_right_size_and_in_any_scrip
 
 
 def test_what_is_pasted_arrives_whole_however_much_it_is(shell):
-    shell.type("stty raw -echo; head -c 300000 | wc -c; stty sane; echo done\n")
-    shell.see("\n")
+    shell.type("stty raw -echo; echo ready; head -c 300000 | wc -c; stty sane; echo done\n")
+    shell.see("\nready\n")
     for _ in range(10):
         shell.socket.send(b"y" * 30000)
     shell.see("300000\n")
