@@ -143,6 +143,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(keys):
     page = keys.page
     page.goto("/use/job/hello")
     page.locator(".cm-content").wait_for()
+    page.wait_for_load_state("networkidle")  # what will run comes late and moves what is below
     for opener, dialog in (("Keyboard shortcuts ?", "#keys"), ("Add data", "#market")):
         keys.button(opener)
         expect(page.locator(dialog)).to_be_visible()
