@@ -224,7 +224,7 @@ class Shell:
 @pytest.fixture
 def shell(product, job):
     shell = Shell(product, ticket_of(product, job), columns=99, rows=33)
-    shell.until(lambda each: {"type": "open"} in each.told)
+    shell.see("/work # ")
     yield shell
     try:
         shell.close()
