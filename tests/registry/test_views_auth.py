@@ -75,7 +75,7 @@ def test_a_session_ends_with_the_password_it_began_with(web):
     here, there = web.browser("ann"), web.browser("ann")
     answer = here.post("/settings/password", old_password=PASSWORD, new_password="another horse",
                        again="another horse")
-    assert answer.status_code == 303 and "is changed" in here.get("/settings").text
+    assert answer.status_code == 303 and "is changed" in here.get("/settings/profile").text
     assert there.get("/jobs").location.startswith("/login")
 
 

@@ -142,7 +142,7 @@ def test_a_draft_is_kept_until_github_is_connected(web):
     page, address = preview(browser)
     assert "GitHub is not connected" in page.text and "Create pull request" not in page.text
     number = address.rpartition("/")[2]
-    settings = f"/settings?publication={number}#github"
+    settings = f"/settings/github?publication={number}"
     assert f'href="{settings}"' in page.text and page.text.count(f"{address}/edit") == 1
     web.connect()
     browser.post(f"{address}/retry")
@@ -153,8 +153,8 @@ def test_from_the_settings_the_way_leads_back_to_what_waits_for_a_token(web):
     browser = web.browser("bob")
     _, address = preview(browser)
     number = address.rpartition("/")[2]
-    page = browser.get(f"/settings?publication={number}").text
-    assert hidden(browser.get(f"/settings?publication={number}"), "publication") == number
+    page = browser.get(f"/settings/github?publication={number}").text
+    assert hidden(browser.get(f"/settings/github?publication={number}"), "publication") == number
     assert f'<a href="{address}">your publication</a>' in page
     wrong = browser.post("/settings/github", token="nonsense", publication=number)
     assert wrong.status_code == 400 and hidden(wrong, "publication") == number
@@ -167,10 +167,10 @@ def test_from_the_settings_the_way_leads_back_to_what_waits_for_a_token(web):
 @pytest.mark.parametrize("number", ["99", "-1", "x", "99999999999999999999", "//evil.example"])
 def test_only_ones_own_publication_is_a_way_back(web, number):
     browser = web.browser("bob")
-    assert "your publication" not in browser.get(f"/settings?publication={number}").text
+    assert "your publication" not in browser.get(f"/settings/github?publication={number}").text
     answer = browser.post("/settings/github", publication=number,
                           token=web.world.classic_token(web.bob, "repo").value)
-    assert (answer.status_code, answer.location) == (303, "/settings#github")
+    assert (answer.status_code, answer.location) == (303, "/settings/github")
 
 
 def test_what_stopped_on_its_way_goes_on_after_connecting(web, bob):
@@ -190,7 +190,7 @@ def test_whatever_is_in_the_way_the_page_says_what_to_do(web, bob):
     bob.post(f"{address}/confirm", seen=hidden(page, "seen"))
     found = web.services.publications.get(web.user.id, int(address.rpartition("/")[2]))
     program, table = web.program("bob"), (ROOT / "docs/github.md").read_text()
-    ways = ("/settings?", f"{address}/edit", f"{address}/retry", f"{address}/rebuild",
+    ways = ("/settings/github?", f"{address}/edit", f"{address}/retry", f"{address}/rebuild",
             f'href="{web.services.drafts.github_url}/', "goes on by itself")
     for code, advice in ADVICE.items():
         found = web.services.publications.save(
