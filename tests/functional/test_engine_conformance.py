@@ -418,7 +418,8 @@ def test_a_console_is_a_shell_on_a_terminal_of_the_size_that_is_asked_for(
 def test_of_a_console_that_is_closed_nothing_is_left_but_what_was_meant_to_stay(
         under_test, engine, key, asleep):
     console = engine.open_console(asleep, ("main", 0), 80, 24)
-    console.write(b"sleep 1111 &\n(trap '' HUP; sleep 2222) &\nsetsid sleep 3333 &\nsleep 4444\n", 9)
+    console.write(b"sleep 1111 &\n(trap '' HUP; sleep 2222) &\n"
+                  b"setsid sleep 3333 &\nsleep 4444\n", 9)
     wait_for(lambda: "sleep 4444" in processes(under_test, key), "the last one runs")
     other = engine.open_console(asleep, ("main", 0), 80, 24)
     console.close()
