@@ -175,8 +175,10 @@ onKey("y", async () => {
   const card = current();
   if (!card || !navigator.clipboard) return;
   await navigator.clipboard.writeText(card.dataset.name);
-  const message = document.createElement("p");
-  message.className = "visually-hidden";
+  const message = document.createElement("span");
+  message.className = "tag";
+  message.setAttribute("role", "status");
+  card.querySelector(".foot .faint").append(" ", message);
   message.textContent = _("Copied");
-  document.getElementById("messages").append(message);
+  setTimeout(() => message.remove(), 2000);
 });

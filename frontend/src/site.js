@@ -37,14 +37,14 @@ setInterval(() => {
 
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
-  const before = button.textContent;
+  button.dataset.before ??= button.textContent; // pressed twice, it would stay "Copied"
   try {
     await navigator.clipboard.writeText(button.dataset.copyText ?? source.value ?? source.textContent);
     button.textContent = _("Copied");
   } catch {
     button.textContent = _("Not allowed here");
   }
-  setTimeout(() => { button.textContent = before; }, 2000);
+  setTimeout(() => { button.textContent = button.dataset.before; }, 2000);
 }
 
 document.addEventListener("click", (event) => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, Mapping, Sequence
 
-from flask import Blueprint, flash, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry import receipts
@@ -54,13 +54,9 @@ def index() -> ResponseReturnValue:
     user = auth.required_user()
     page = page_of(user, listing_of(user, request.args), new=_number(request.args.get("new", "")))
     if "HX-Request" in request.headers:
-        response = make_response(render_template("jobs/_list.html", **page))
-    else:
-        response = make_response(render_template(
-            "jobs/index.html", **page, first=None if page["jobs"] else _first_job(user),
-            key=secrets.token_urlsafe(16)))
-    response.vary.add("HX-Request")
-    return response
+        return render_template("jobs/_list.html", **page)
+    return render_template("jobs/index.html", **page, key=secrets.token_urlsafe(16),
+                           first=None if page["jobs"] else _first_job(user))
 
 
 @blueprint.post("/chosen")

@@ -10,7 +10,8 @@ from registry.errors import DatabaseUnavailableError, UnauthorizedError
 from registry.views.auth import current_user
 from registry.views.services import services
 
-ASKED_BY = ("Cookie", "Authorization")
+# What is asked for while one types is part of a page: no browser shows it when one comes back.
+ASKED_BY = ("Cookie", "Authorization", "HX-Request")
 
 
 def register(app: Flask) -> None:

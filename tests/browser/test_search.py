@@ -86,6 +86,27 @@ def test_results_follow_what_one_types_and_the_address_with_them(page):
     page.wait_for_url(re.compile("/$"))
 
 
+def test_back_from_a_component_is_the_search_that_one_typed_as_a_whole_page(page):
+    page.goto("/")
+    field(page).press_sequentially("points")
+    page.wait_for_url("**/?q=points")
+    page.locator(".cards h3 a").first.click()
+    page.wait_for_url("**/c/**")
+    page.go_back()
+    page.wait_for_url("**/?q=points")
+    assert field(page).input_value() == "points"
+    assert page.locator("mark").first.is_visible()
+
+
+def test_a_name_is_copied_by_a_key_and_its_card_says_so(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/?q=hello")
+    page.keyboard.press("j")
+    page.keyboard.press("y")
+    page.locator(".cards").get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "job/hello"
+
+
 def test_a_job_is_used_by_keys_alone(page):
     page.goto("/?q=hello")
     page.keyboard.press("j")

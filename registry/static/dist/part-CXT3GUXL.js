@@ -1,1 +1,0 @@
-import{a}from"./part-DAIB52NB.js";import"./part-247MQNRB.js";export{a as default};

@@ -1,0 +1,1 @@
+import{a}from"./part-HRPTAJAM.js";import"./part-HG3DXLKV.js";export{a as default};

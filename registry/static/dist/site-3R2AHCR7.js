@@ -1,0 +1,1 @@
+import{f as a}from"./part-HG3DXLKV.js";a();

@@ -1,1 +1,0 @@
-import{f as a}from"./part-247MQNRB.js";a();
