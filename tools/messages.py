@@ -22,7 +22,8 @@ SCHEMAS = ROOT / "registry" / "schemas"
 # Where texts stand: folder → which files, read how.
 PLACES = {"templates": ("**.html", "jinja2"), "registry": ("**.py", "python"),
           "runner": ("**.py", "python"), "frontend/src": ("**.js", "javascript")}
-OPTIONS = {"**.html": {"trimmed": "true", "silent": "false"}}
+OPTIONS = {"**.html": {"trimmed": "true", "silent": "false"},
+           "**.js": {"parse_template_string": "true"}}
 HEADER = """msgid ""
 msgstr ""
 "Language: {language}\\n"

@@ -1,4 +1,5 @@
 """Pages in English and Chinese: whole, and as the reader or the browser wants."""
+import json
 import re
 
 import pytest
@@ -19,6 +20,16 @@ def test_every_text_of_the_pages_has_its_chinese_and_none_is_left_over():
     asked = {message.id for message in messages.extracted() if message.id}
     assert {message.id for message in catalog if message.id} == asked, "run `make messages`"
     assert messages.waiting(catalog) == []
+
+
+def test_no_text_of_a_script_is_overlooked():
+    found = {text for message in messages.extracted() if message.id
+             for text in ([message.id] if isinstance(message.id, str) else message.id)}
+    for path in (messages.ROOT / "frontend" / "src").rglob("*.js"):
+        code = "\n".join(line for line in path.read_text().splitlines()
+                         if not line.lstrip().startswith("//"))
+        for text in re.findall(r'\b(?:_|ngettext)\(\s*("(?:[^"\\]|\\.)*")', code):
+            assert json.loads(text) in found, f"{path.name}: {text}"
 
 
 def test_a_translation_has_the_places_of_its_text():

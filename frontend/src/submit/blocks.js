@@ -138,7 +138,9 @@ function titleOf(job, path) {
   return typeof item === "string" ? [item, _("from the marketplace")] : [item?.name ?? "?", [item?.uri].flat().filter(Boolean).join(", ")];
 }
 
-const settingsLine = (job) => [textOf(job.description).split("\n")[0].slice(0, 80), job.timeLimitMinutes && _("ends after %(minutes)s minutes", { minutes: textOf(job.timeLimitMinutes) }),
+const firstOf = (line) => (line.length > 80 ? `${line.slice(0, 79).trimEnd()}…` : line);
+
+const settingsLine = (job) => [firstOf(textOf(job.description).split("\n")[0]), job.timeLimitMinutes && _("ends after %(minutes)s minutes", { minutes: textOf(job.timeLimitMinutes) }),
   job.virtualCluster && textOf(job.virtualCluster)].filter(Boolean).join(" · ") || _("attempts, time limit, priority");
 
 const taskTitle = (task_, at) => {

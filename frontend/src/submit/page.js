@@ -188,7 +188,8 @@ function keep() {
   if (editor.text === started) { draft.drop(); state.textContent = ""; isKept = true; return; }
   isKept = draft.write(editor.text, isFromLink);
   const time = new Date().toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-  state.textContent = isKept ? ` ${_("draft saved %(time)s", { time })}` : ` ${_("This browser keeps no draft: save it as a file.")}`;
+  const told = isKept ? _("draft saved %(time)s", { time }) : _("This browser keeps no draft: save it as a file.");
+  state.textContent = form.dataset.reference ? ` · ${told}` : told;
 }
 
 addEventListener("pagehide", () => { if (keeping && !form.dataset.going) keep(); });

@@ -33,7 +33,7 @@ function verdict({ fit: found }) {
   if (!found) return h("p", { class: "alert warn" }, _("The runner does not answer, so nobody can say whether the job fits, and nothing can be submitted now."));
   const words = { now: _("Fits this machine now."), later: _("Fits this machine, but has to wait."), never: _("This machine can never run it.") };
   const kinds = { now: "good", later: "warn", never: "bad" };
-  return h("p", { class: `alert ${kinds[found.fit]}` }, h("b", {}, words[found.fit]), ` ${found.reason.replaceAll("`", "")}`);
+  return h("p", { class: `alert ${kinds[found.fit]}` }, h("b", {}, words[found.fit]), " ", found.reason.replaceAll("`", ""));
 }
 
 /* --- what it would find ------------------------------------------------------------------------- */
