@@ -239,9 +239,9 @@ def _gpu_usage(uuid: str) -> GpuUsage | None:
 
 def _why(error: Exception) -> str:
     if isinstance(error, pynvml.NVMLError_LibraryNotFound):
-        return "NVML is not installed: there is no NVIDIA driver on this machine"
+        return Sentence("NVML is not installed: there is no NVIDIA driver on this machine")
     if isinstance(error, pynvml.NVMLError_DriverNotLoaded):
-        return "the NVIDIA driver is installed but not loaded"
+        return Sentence("the NVIDIA driver is installed but not loaded")
     return Sentence("NVML does not start: {error}", error=error)
 
 

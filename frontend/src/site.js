@@ -22,6 +22,12 @@ document.addEventListener("submit", (event) => {
   event.target.dataset.sent = "yes";
 });
 
+// Of a row of tabs that is wider than a phone the chosen one is in sight.
+for (const tab of document.querySelectorAll(".nav-underline > [aria-current]")) {
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+
 // A page that the browser kept for "back" may be sent again.
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;

@@ -69,3 +69,13 @@ def test_the_text_of_a_component_is_copied_as_it_is(open_page):
     page.get_by_role("button", name="Copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("type: data\nname: points\n") and copied.endswith("points.csv\n")
+
+
+def test_no_tab_lies_over_another_on_a_phone_and_the_chosen_one_is_in_sight(open_page):
+    page = open_page("ann", viewport={"width": 360, "height": 740}, locale="zh-CN")
+    page.goto("/settings/notifications")
+    tabs = page.locator(".nav-underline > *").evaluate_all(
+        "tabs => tabs.map(tab => [tab.scrollWidth - tab.clientWidth, "
+        "tab.getBoundingClientRect().right])")
+    assert len(tabs) == 6 and all(over <= 0 for over, _ in tabs)
+    assert tabs[-1][1] <= 360

@@ -12,26 +12,30 @@ const wantsConversion = (text) => /^\s*\{/.test(text) || /^(protocolVersion|prot
 // `page`: { form, editor, note(kind, …), say(words), begun(text) } → what else may hand in a text
 export function importing(page) {
   const { form, editor } = page;
+  const told = []; // of the last import alone
+
+  const tell = (...what) => { told.push(page.note(...what)); };
 
   // `ask` gives the API's answer. Whether the text was taken.
   async function take(name, ask) {
     document.getElementById("import-menu").open = false;
     const { ok, status, body } = await ask();
+    for (const each of told.splice(0)) each.remove();
     if (!ok) {
-      page.note("bad", status ? body.message.replaceAll("`", "") : _("The server does not answer, so nothing was imported. Try again."));
+      tell("bad", status ? body.message.replaceAll("`", "") : _("The server does not answer, so nothing was imported. Try again."));
       return false;
     }
     form.elements.reference.value = "";
     editor.change(body.yaml.replaceAll("\r\n", "\n"));
     page.begun();
     page.say(_("Imported %(name)s.", { name }));
-    if (body.form) page.note("warn", h("p", {}, _("This job was %(form)s. Below it stands in the form that runs here: look through it, then press Submit.", { form: body.form }),
+    if (body.form) tell("warn", h("p", {}, _("This job was %(form)s. Below it stands in the form that runs here: look through it, then press Submit.", { form: body.form }),
       body.notes.length ? ` ${_("Not everything could be taken over:")}` : ""), body.notes.length > 0 && problems.listed(editor, body.notes.map((each) => ({ ...each, line: null }))));
     return true;
   }
 
   async function takeText(text, name) {
-    if (text.length > MAX_FILE) { page.note("bad", _("%(name)s is larger than 256 kB. A job is a small text: keep data in a file of its own and give its address.", { name })); return false; }
+    if (text.length > MAX_FILE) { tell("bad", _("%(name)s is larger than 256 kB. A job is a small text: keep data in a file of its own and give its address.", { name })); return false; }
     return take(name, () => call("/convert", { text }));
   }
 
@@ -42,7 +46,7 @@ export function importing(page) {
 
   async function takeAddress(address) {
     const isTaken = await take(address, () => call("/fetch", { address }));
-    if (isTaken) page.note("warn", h("b", {}, _("Check before running.")), " ", _("This job came from %(address)s. Read its commands below before you press Submit.", { address }));
+    if (isTaken) tell("warn", h("b", {}, _("Check before running.")), " ", _("This job came from %(address)s. Read its commands below before you press Submit.", { address }));
   }
 
   document.getElementById("import-file").addEventListener("click", () => form.elements.file.click());

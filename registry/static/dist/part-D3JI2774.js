@@ -1,1 +1,0 @@
-import{a}from"./part-HRPTAJAM.js";import"./part-HG3DXLKV.js";export{a as default};

@@ -1,1 +1,0 @@
-import{f as a}from"./part-HG3DXLKV.js";a();
