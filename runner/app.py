@@ -235,6 +235,15 @@ def _whole(worker: Worker, job: Job) -> dict[str, Any]:
     }
 
 
+def _usage(worker: Worker, job: Job, attempt: int, task: Any) -> dict[str, Any] | None:
+    """The newest sample of a task; what ran out of memory had its whole limit, seen or not."""
+    found = metrics.last(worker.folders.metrics(job.id, attempt, task["role"], task["idx"]))
+    if found and task["oom_killed"]:
+        role, = (each for each in job.spec.task_roles if each.name == task["role"])
+        found["peak_memory"] = max(found["peak_memory"], role.resources.memory_mb << 20)
+    return found
+
+
 def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
     placement = placement_from_json(row["placement"])
     decision = json.loads(row["decision"] or "{}")
@@ -249,8 +258,7 @@ def _attempt(worker: Worker, job: Job, row: Any) -> dict[str, Any]:
             "exit_text": task["exit_text"], "oom_killed": bool(task["oom_killed"]),
             "started_at": task["started_at"], "finished_at": task["finished_at"],
             "container": task["container"],
-            "usage": metrics.last(worker.folders.metrics(
-                job.id, row["number"], task["role"], task["idx"]))})
+            "usage": _usage(worker, job, row["number"], task)})
     return {"number": row["number"], "state": row["state"],
             "cause": decision.get("cause", outcome.NO_CAUSE),
             "reason": restored(decision.get("reason", "")),

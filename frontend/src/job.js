@@ -25,6 +25,7 @@ const more = byId("log-more");
 let found = [];
 let at = -1;
 let unseen = 0;
+const wasFinal = Boolean(byId("live-state").dataset.final); // then nothing that comes is new
 
 const toEnd = () => { box.scrollTop = box.scrollHeight; };
 const isAtEnd = () => box.scrollHeight - box.scrollTop - box.clientHeight < 30;
@@ -43,7 +44,7 @@ function append(records) {
   view.update(lines.add(records));
   if (wanted) jump();
   if (following.checked) return toEnd();
-  unseen += lines.dropped + lines.length - before;
+  if (!wasFinal) unseen += lines.dropped + lines.length - before;
   more.textContent = ngettext("↓ %(num)d new line", "↓ %(num)d new lines", unseen);
   more.hidden = !unseen;
   return undefined;
@@ -69,13 +70,17 @@ function go(step) {
   at = (at + step + found.length) % found.length;
   following.checked = false;
   view.show(found[at]);
-  count.textContent = `${at + 1}/${found.length}`;
+  tellFound();
+}
+
+function tellFound() {
+  count.textContent = search.value ? (at < 0 ? "" : `${at + 1}/`) + found.length : "";
 }
 
 function find() {
   found = view.find(search.value);
   at = -1;
-  count.textContent = search.value ? `${found.length}` : "";
+  tellFound();
 }
 
 let isMoving = 0;
@@ -152,7 +157,7 @@ function update(html) {
   return Boolean(state.dataset.final);
 }
 
-let isFinal = Boolean(byId("live-state").dataset.final);
+let isFinal = wasFinal;
 
 // What the stream would have told, for as long as there is none.
 async function poll() {

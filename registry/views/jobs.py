@@ -73,7 +73,8 @@ def chosen() -> ResponseReturnValue:
               else _("Choose jobs that wait or run: what has ended cannot be stopped."))
         return redirect(back, 303)
     if action != "stop-now":
-        return render_template("jobs/stop.html", jobs=shown_jobs(user, live), back=back)
+        return render_template("jobs/stop.html", jobs=shown_jobs(user, live),
+                               ended=len(found) - len(live), back=back)
     for job in live:
         services().runner.stop(job["id"])
     flash(ngettext("%(num)d job was asked to stop.", "%(num)d jobs were asked to stop.", len(live),
@@ -195,15 +196,18 @@ def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The stages of a job's newest attempt: each `done`, `now` or `next`."""
+    """The stages of a job's newest attempt: each `done`, `now`, `next` or `failed`."""
     last = job["events"][-1]["stage"] if job["events"] else "queue"
     at = max(0, STAGES.index(last) - 1) if last in STAGES else 0
     if job["state"] == "RUNNING":
         at = STAGES.index("run") - 1
     elif job["state"] in FINAL_STATES:
         at = len(STAGES)
-    return [{"name": name, "state": "done" if number < at else "now" if number == at else "next"}
-            for number, name in enumerate(STAGES[1:])]
+    stages = [{"name": name, "state": "done" if number < at else "now" if number == at else "next"}
+              for number, name in enumerate(STAGES[1:])]
+    if job["state"] == FAILED:
+        stages[-1]["state"] = "failed"
+    return stages
 
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:

@@ -49,7 +49,7 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 
 def register(app: Flask) -> None:
     for filter_ in (iso, ago, size, ticks, markdown, reference_url, duration, first_paragraph,
-                    in_url, breakable, short_reference, as_text):
+                    in_url, breakable, broken_reference, short_reference, as_text):
         app.add_template_filter(filter_)
 
 
@@ -140,6 +140,13 @@ def reference_url(reference: str) -> str:
 def breakable(name: str) -> Markup:
     """A name that a narrow column breaks after `_`, `-` or `.` if it can."""
     return Markup(_BREAKS.sub(r"\1<wbr>", str(escape(name))))
+
+
+def broken_reference(reference: str) -> Markup:
+    """A reference that a narrow column breaks before its version if it can."""
+    name, sign, version = reference.partition("@")
+    ending = Markup('<wbr><span class="together">{}</span>').format(sign + version)
+    return breakable(name) + ending if sign else breakable(name)
 
 
 def first_paragraph(text: str) -> str:

@@ -106,6 +106,20 @@ def test_a_long_log_is_searched_and_every_line_has_an_address(site, job_page):
     job_page.locator("#log-text .marked", has_text="step 42 loss").wait_for()
 
 
+def test_of_a_job_that_failed_the_end_is_no_success_and_no_line_is_new(site, job_page):
+    site.runner.write(JOB, "".join(f"step {number}\n" for number in range(300)))
+    site.runner.end(JOB, "FAILED", "The task failed: exit code 1.")
+    expect(job_page.locator(".stages .done")).to_have_text([
+        "Image, done", "Inputs, done", "Queue, done", "Run, done"])
+    expect(job_page.locator(".stages .failed")).to_have_text("End, failed")
+    job_page.goto(f"/jobs/{JOB}?task=main-0#L43")
+    job_page.locator("#log-text .marked", has_text="step 42").wait_for()
+    job_page.get_by_text("This is the end of the log.").wait_for()
+    expect(job_page.locator("#log-more")).to_be_hidden()
+    expect(job_page.get_by_role("link", name="Download", exact=True)).to_have_attribute(
+        "download", "hello-main-0-1.log")
+
+
 def test_what_a_task_uses_is_drawn_and_told_in_words(site, job_page):
     site.runner.samples[JOB, 1, "main", 0] = [
         {"time": 1e9 + at, "cpu_s": at * 0.5, "memory": at << 20, "peak_memory": at << 20,

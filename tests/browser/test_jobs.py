@@ -66,6 +66,16 @@ def test_several_are_chosen_and_stopped_and_two_are_compared(site, ann, page):
     assert all(job["stop_requested"] for job in site.runner.jobs.values())
 
 
+def test_before_a_stop_is_told_which_of_the_chosen_have_ended(site, ann, page):
+    site.runner.end("000000000001", "SUCCEEDED", "The task succeeded.")
+    page.goto("/jobs")
+    page.get_by_label("Choose all jobs of this page").check()
+    page.get_by_role("button", name="Stop the chosen…").click()
+    page.get_by_text("Its tasks end; its logs and artifacts stay. "
+                     "One of the chosen jobs has ended already.").wait_for()
+    page.get_by_role("button", name="Yes, stop this job").wait_for()
+
+
 def test_on_a_phone_rows_are_cards(ann, open_page):
     page = open_page("ann", viewport=PHONE)
     page.goto("/jobs")

@@ -101,6 +101,7 @@ def test_memory_beyond_the_limit_is_called_out_of_memory(shared_runner):
     task = job["attempts"][0]["tasks"][0]
     assert (job["state"], task["oom_killed"], job["attempts"][0]["cause"]) \
         == ("FAILED", True, "memory")
+    assert task["usage"] is None or task["usage"]["peak_memory"] >= 100 << 20
     assert "100 MB" in job["reason"]
 
 

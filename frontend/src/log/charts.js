@@ -7,6 +7,10 @@ import { _ } from "../lib/texts.js";
 const EVERY_MS = 4000;
 const HEIGHT = 140;
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
+const NEEDED = 2; // samples: one says nothing of what happens by second
+// How far lines of the scale are apart: whole numbers, and of bytes what is whole in KB and MB.
+const TENS = [0, 1, 2, 3].flatMap((power) => [1, 2, 5].map((each) => each * 10 ** power));
+const TWOS = Array.from({ length: 50 }, (_each, power) => 2 ** power);
 
 export function size(bytes) {
   let [value, unit] = [bytes, 0];
@@ -63,8 +67,9 @@ function plot(place, { format, series }, times) {
   const axis = { stroke: line("--bs-body-color"), grid: { stroke: line("--line"), width: 1 }, ticks: { show: false }, font: "11px sans-serif" };
   return new uPlot({
     width: place.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [{ ...axis, space: 70, values: (_plot, all) => all.map(clock) }, { ...axis, size: 64, values: (_plot, all) => all.map(format) }],
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
+    axes: [{ ...axis, space: 70, size: 28, values: (_plot, all) => all.map(clock) },
+      { ...axis, size: 64, incrs: format === percent ? TENS : TWOS, values: (_plot, all) => all.map(format) }],
     series: [{}, ...Object.keys(series).map((label, at) => ({ label, stroke: colours[at], width: 1.5, spanGaps: true, points: { show: times.length < 3 } }))],
   }, [times, ...Object.values(series)], place);
 }
@@ -121,9 +126,10 @@ export async function draw(section, isOver) {
   for (;;) {
     const wasOver = isOver();
     const answer = await (await ask(section.dataset.url))?.json();
-    section.querySelector(".nothing").hidden = Boolean(answer?.samples.length);
-    section.querySelector("details").hidden = !answer?.samples.length;
-    if (answer?.samples.length) show(answer.samples);
+    const isEnough = answer?.samples.length >= NEEDED;
+    section.querySelector(".nothing").hidden = isEnough;
+    section.querySelector("details").hidden = !isEnough;
+    if (isEnough) show(answer.samples);
     if (wasOver) return;
     await pause(EVERY_MS);
     await whileHidden();
