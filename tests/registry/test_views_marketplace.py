@@ -55,6 +55,7 @@ def test_every_version_has_its_page(web):
     old = browser.get("/c/job/hello@1.0.0")
     assert "/c/job/hello@1.0.0?source=examples" in newest.text
     assert "There is a newer version" in old.text and "version: 1.0.0" in old.text
+    assert "See what differs" in old.text
     commit = web.services.catalog.get("job/hello@1.0.0").commit
     assert "version: 1.0.0" in browser.get(f"/c/job/hello@{commit[:10]}").text
 

@@ -222,6 +222,7 @@ function offerDraft() {
     return;
   }
   editor.change(found.text);
+  begun();
   const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); isFromLink = false; element.remove(); }));
 }
 
