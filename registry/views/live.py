@@ -60,7 +60,8 @@ def log(job_id: str) -> Response:
 class Reader:
     """Who looks at a page through a connection; raises Closed where it has gone or must go.
 
-    `is_behind`: more is there to be told than was told in one turn.
+    `offset`: what is told of the log ends there. `is_behind`: more is there to be told than was
+    told in one turn.
     """
 
     def __init__(self, user: User, connection: Connection, job_id: str) -> None:
@@ -69,6 +70,7 @@ class Reader:
         self._told_s = self._checked_s = time.monotonic()
         self._was_away = self.is_behind = False
         self.hello: Mapping[str, Any] = _hello(connection)
+        self.offset = _number(self.hello.get("offset"))
         speak(str(self.hello.get("language")))
 
     def tell(self, **values: Any) -> None:
@@ -126,13 +128,13 @@ def _hello(connection: Connection) -> Mapping[str, Any]:
 def _tell_job(reader: Reader, follower: Follower) -> None:
     """The log as it grows and the page as it changes, until both have ended."""
     task = _task(reader)
-    offset, is_read, is_final = _number(reader.hello.get("offset")), False, False
+    is_read = is_final = False
     shown, is_due, looked_s = "", True, 0.0
     for news in reader.news(follower):
         try:
             is_due |= news.is_all or bool(news.jobs)
             if not is_read and (news.is_all or news.has_log or news.jobs or reader.is_behind):
-                offset, is_read = _tell_log(reader, task, offset)
+                is_read = _tell_log(reader, task)
             age_s = time.monotonic() - looked_s
             if not is_final and (is_due and age_s > PAGE_S or age_s > _fresh_s()):
                 job = job_of(reader.user, reader.job_id)
@@ -143,7 +145,7 @@ def _tell_job(reader: Reader, follower: Follower) -> None:
                 shown, is_due, looked_s = html, False, time.monotonic()
                 if not task.is_started or (is_final and not is_read):
                     task = _task(reader)
-                    offset, is_read = _tell_log(reader, task, offset)
+                    is_read = _tell_log(reader, task)
         except RunnerUnavailableError:
             is_due = True  # the follower hears of it as well, and says so
         if is_read and is_final:
@@ -162,22 +164,23 @@ def _task(reader: Reader) -> Task:
                    attempt=_number(reader.hello.get("attempt")))
 
 
-def _tell_log(reader: Reader, task: Task, offset: int) -> tuple[int, bool]:
-    """What is there from `offset` on: where to go on, and whether that was the end."""
+def _tell_log(reader: Reader, task: Task) -> bool:
+    """What is there from the reader's offset on; True: that was the end."""
     if not task.is_started:
         is_over = job_of(reader.user, reader.job_id)["state"] in FINAL_STATES
         if is_over:
-            reader.tell(type="log", records=[], offset=offset, is_complete=True)
-        return offset, is_over
+            reader.tell(type="log", records=[], offset=reader.offset, is_complete=True)
+        return is_over
     for _turn in range(LOG_READS):
-        page = services().runner.log(*task.place, offset=offset, limit=LOG_BYTES)
-        reader.is_behind, offset = page["offset"] != offset, page["offset"]
+        page = services().runner.log(*task.place, offset=reader.offset, limit=LOG_BYTES)
+        reader.is_behind = page["offset"] != reader.offset
+        reader.offset = page["offset"]  # at once: the next read may find no runner
         if reader.is_behind or page["is_complete"]:
             reader.tell(type="log", **page)
         if page["is_complete"] or not reader.is_behind:
             reader.is_behind = False
-            return offset, page["is_complete"]
-    return offset, False
+            return bool(page["is_complete"])
+    return False
 
 
 # -- lines of all tasks, and all jobs -----------------------------------------------------------

@@ -2,6 +2,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.functional.runner_process import wait_for
+
 JOB = "000000000001"
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc0"
@@ -142,6 +144,17 @@ def test_a_runner_that_goes_away_is_told_and_comes_back(site, job_page):
     runner.jobs = jobs
     job_page.locator("#offline").wait_for(state="hidden")
     job_page.watch.errors.clear()
+
+
+def test_no_line_is_doubled_where_the_runner_went_away_in_the_middle_of_a_log(site, job_page):
+    log = job_page.locator("#log-text .text")
+    site.runner.hang_ups = 3
+    site.runner.write(JOB, "epoch 1\n")
+    log.get_by_text("epoch 1").first.wait_for()
+    wait_for(lambda: site.runner.hang_ups == 0, "the runner answers again", 60)
+    site.runner.write(JOB, "epoch 2\n")
+    log.get_by_text("epoch 2").wait_for()
+    expect(log).to_have_text(["epoch 1", "epoch 2"])
 
 
 def test_submit_again_is_filled_with_what_ran(site, job_page):

@@ -43,6 +43,7 @@ class FakeRunner:
         self.gpus: list[dict] = []
         self.gpu_jobs: dict[str, str] = {}
         self.limits = ""
+        self.hang_ups = 0  # so many reads that go on in a log get no answer
         self.changes = Changes()
         self._server = _Server(str(self.path), _Handler)
         self._server.runner = self
@@ -286,6 +287,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._bytes("".join(record["text"] for record in records).encode())
             return
         offset = int(query.get("offset", 0))
+        if offset and runner.hang_ups:
+            runner.hang_ups -= 1
+            self.close_connection = True
+            return
         is_over = runner.jobs[place[0]]["finished_at"] is not None
         self._json({"records": records[offset:], "offset": len(records), "is_complete": is_over})
 
