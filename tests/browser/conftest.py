@@ -1,4 +1,5 @@
 """Real Chromium on real pages: any error in the console and any request elsewhere is a failure."""
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -15,12 +16,38 @@ FOUND = [Path(path) for path in map(shutil.which, NAMES) if path]
 CHROMIUM = next((path for path in FOUND if path.resolve().name != "snap"), None)
 DOWNLOADED = list(Path("~/.cache/ms-playwright").expanduser().glob("chromium*"))
 PHONE = {"width": 360, "height": 740}
+KEPT = Path(__file__).parents[2] / "test-results"
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser" in item.path.as_posix() and not (CHROMIUM or DOWNLOADED):
             item.add_marker(pytest.mark.skip(reason="no Chromium: run tools/setup.sh browser"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call" and report.failed and "browser" in item.funcargs:
+        keep(item.funcargs["browser"], item.name)
+    return report
+
+
+def traced(context):
+    """What is done in `context` from here on is kept where its test fails."""
+    context.tracing.start(snapshots=True)
+    return context
+
+
+def keep(browser, name):
+    """A picture of each open page, and for `playwright show-trace` how it came there."""
+    KEPT.mkdir(exist_ok=True)
+    name = re.sub(r"\W+", "-", name)[:100]
+    for number, context in enumerate(browser.contexts):
+        context.tracing.stop(path=KEPT / f"{name}-{number}.zip")
+        traced(context)
+        for each, page in enumerate(context.pages):
+            page.screenshot(path=KEPT / f"{name}-{number}-{each}.png")
 
 
 class Site(WebHome):
@@ -110,7 +137,7 @@ def open_page(browser, site):
     opened = []
 
     def open_(user=None, **options):
-        context = browser.new_context(base_url=site.url, **options)
+        context = traced(browser.new_context(base_url=site.url, **options))
         context.set_default_timeout(10_000)
         page = context.new_page()
         page.watch = Watch(site, page)

@@ -4,6 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import traced
 from tests.browser.test_first_visit import Clicks
 from tests.functional.product import Product
 
@@ -16,7 +17,7 @@ def page(tmp_path_factory, digits_image, browser):
     try:
         product.start()
         product.wait_for_component("job/digits_classifier")
-        opened = browser.new_context(base_url=product.url).new_page()
+        opened = traced(browser.new_context(base_url=product.url)).new_page()
         opened.goto("/login")
         opened.get_by_label("Name").fill("admin")
         opened.get_by_label("Password").fill(product.password)
@@ -95,7 +96,8 @@ def test_submit_again_starts_from_the_same_values(page):
 
 
 def test_how_many_clicks_lead_to_a_running_job(page):
-    visitor = page.context.browser.new_context(base_url=re.match(r"https?://[^/]+", page.url)[0])
+    visitor = traced(page.context.browser.new_context(
+        base_url=re.match(r"https?://[^/]+", page.url)[0]))
     opened = visitor.new_page()
     opened.goto("/")
     first = Clicks(opened)

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from registry.public_web import PublicWeb
 from registry.views.services import EXTENSION
+from tests.browser.conftest import traced
 from tests.fakes.web_home import HELLO
 from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
@@ -431,8 +432,8 @@ def test_two_thousand_lines_are_written_in_without_a_pause(form):
 def test_without_a_script_the_page_still_runs_jobs(site, open_page):
     page = open_page("ann")
     page.context.storage_state()
-    plain = page.context.browser.new_context(
-        base_url=site.url, java_script_enabled=False, storage_state=page.context.storage_state())
+    plain = traced(page.context.browser.new_context(
+        base_url=site.url, java_script_enabled=False, storage_state=page.context.storage_state()))
     try:
         bare = plain.new_page()
         bare.goto("/use/job/hello")

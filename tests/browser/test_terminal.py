@@ -1,7 +1,7 @@
 """The page of a terminal, on a real server with a real container behind it."""
 import pytest
 
-from tests.browser.conftest import Watch
+from tests.browser.conftest import Watch, traced
 from tests.browser.test_accessibility import RULES, axe  # noqa: F401
 from tests.functional.conftest import busybox_image  # noqa: F401
 from tests.functional.product import Product
@@ -18,7 +18,7 @@ def product(tmp_path_factory, busybox_image):  # noqa: F811
 
 @pytest.fixture
 def page(browser, product):
-    context = browser.new_context(base_url=product.url)
+    context = traced(browser.new_context(base_url=product.url))
     context.set_default_timeout(30_000)
     page = context.new_page()
     page.watch = Watch(product, page)
