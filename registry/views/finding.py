@@ -32,6 +32,7 @@ SHOWN_VALUES = 6
 SHOWN_PAGES = 2  # on either side of the present one
 ALL_VERSIONS = Filter("versions", "=", "all")
 _TICKS = re.compile(r"`([^`\n]+)`")
+_SIGNS = re.compile(r"\*\*|^#{1,6} +", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,10 +185,11 @@ class Marker:
         return Markup(self._marked(hit.name, _breakable))
 
     def text(self, text: str) -> Markup:
-        """A description, in which `code` is set as such."""
+        """A description, in which `code` is set as such; further Markdown is left out."""
         return Markup("".join(
             f"<code>{self._marked(part, escape)}</code>" if number % 2
-            else self._marked(part, escape) for number, part in enumerate(_TICKS.split(text))))
+            else self._marked(_SIGNS.sub("", part), escape)
+            for number, part in enumerate(_TICKS.split(text))))
 
     def _marked(self, text: str, written: Callable[[str], Markup]) -> str:
         return "".join(f"<mark>{written(piece)}</mark>" if is_match else str(written(piece))

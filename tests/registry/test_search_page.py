@@ -113,6 +113,11 @@ def test_what_matches_is_marked_in_escaped_text():
         "<code><mark>mnist</mark></code> &amp; &lt;<mark>script</mark>&gt;")
 
 
+def test_a_card_shows_no_signs_of_markdown():
+    shown = Marker(parse_query("x"), page_of()).text("# Digits\n**What is in it.** Run `2**3`.")
+    assert shown == "Digits\nWhat is in it. Run <code>2**3</code>."
+
+
 def test_a_hit_among_all_versions_leads_to_its_version(app):
     hit = Hit(source="s", type="job", name="x", version="1.0.0", contributor="", description="",
               reference="job/x@1.0.0", updated="2026-01-01T00:00:00Z")

@@ -16,8 +16,9 @@ export function follow(editor) {
   });
 }
 
-export function say(editor, words) {
-  mended.replaceChildren(words, " ", h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => { undo(editor.view); mended.replaceChildren(); } }, _("Undo")));
+// What was done to the text can be undone.
+export function say(editor, words, isChange = true) {
+  mended.replaceChildren(words, " ", isChange && h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => { undo(editor.view); mended.replaceChildren(); } }, _("Undo")) || "");
 }
 
 export const isWrong = () => Boolean(box.querySelector(".alert.bad"));

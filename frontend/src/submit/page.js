@@ -110,7 +110,7 @@ const fields = new Form({
 });
 problems.follow(editor);
 
-const say = (words) => problems.say(editor, words);
+const say = (words, isChange) => problems.say(editor, words, isChange);
 
 // What the job is made of, as types and names in the marketplace.
 function neighbours() {

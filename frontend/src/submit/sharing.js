@@ -14,7 +14,7 @@ export function sharing(page) {
     menu.open = false;
     try {
       await navigator.clipboard.writeText(link);
-      page.say(_("The link is copied."));
+      page.say(_("The link is copied."), false);
     } catch {
       page.note("", _("Copy this link:"), " ", h("code", { class: "wrap" }, link));
     }
