@@ -41,7 +41,9 @@ function jump() {
 
 function append(records) {
   const before = lines.dropped + lines.length;
-  view.update(lines.add(records));
+  const first = lines.add(records);
+  view.update(first);
+  if (search.value) findNew(first);
   if (wanted) jump();
   if (following.checked) return toEnd();
   if (!wasFinal) unseen += lines.dropped + lines.length - before;
@@ -75,6 +77,14 @@ function go(step) {
 
 function tellFound() {
   count.textContent = search.value ? (at < 0 ? "" : `${at + 1}/`) + found.length : "";
+}
+
+function findNew(first) {
+  const current = found[at];
+  const { dropped } = lines;
+  found = [...found.filter((line) => line > dropped && line <= dropped + first), ...view.matches(first)];
+  at = found.indexOf(current);
+  tellFound();
 }
 
 function find() {

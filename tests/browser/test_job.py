@@ -102,6 +102,8 @@ def test_a_long_log_is_searched_and_every_line_has_an_address(site, job_page):
     line = job_page.locator("#log-text .marked")
     assert line.locator(".text").inner_text() == "step 42 loss 0.42"
     expect(job_page.get_by_label("Follow")).not_to_be_checked()
+    site.runner.write(JOB, "step 42 once more\n")
+    expect(job_page.locator("#log-count")).to_have_text("1/2")
     line.locator("a").click()
     assert job_page.url.endswith("#L43")
     job_page.reload()

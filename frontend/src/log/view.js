@@ -133,11 +133,15 @@ export class View {
   find(text) {
     this.pattern = text.toLowerCase();
     this.redraw();
-    if (!this.pattern) return [];
+    return this.matches(0);
+  }
+
+  // The same of the lines that are there now, from the one with this place on.
+  matches(first) {
     const found = [];
-    this.lines.all.forEach((line, at) => {
-      if (line.text.toLowerCase().includes(this.pattern)) found.push(this.lines.dropped + at + 1);
-    });
+    for (let at = first; this.pattern && at < this.lines.length; at += 1) {
+      if (this.lines.all[at].text.toLowerCase().includes(this.pattern)) found.push(this.lines.dropped + at + 1);
+    }
     return found;
   }
 }
