@@ -21,4 +21,5 @@ export function focusOn(word, form, note) {
   control.select?.();
   control.closest("p").append(h("span", { class: "hint", role: "status" }, _("Change this value, then submit."), " ",
     twice > 0 && h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: () => { control.value = twice; form.typed(control); control.focus(); } }, _("Double it: %(value)s", { value: twice }))));
+  control.scrollIntoView({ block: "center" });
 }
