@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import sys
 import termios
@@ -65,7 +64,7 @@ def _connected(url: str, path: str) -> simple_websocket.Client:
 
 def _say(line: simple_websocket.Client, **values: Any) -> None:
     """How large the window is, and what else there is to say."""
-    columns, rows = shutil.get_terminal_size()
+    columns, rows = os.get_terminal_size(sys.stdin.fileno())  # not COLUMNS, which may be another's
     with suppress(simple_websocket.ConnectionClosed, OSError):
         line.send(json.dumps({"columns": columns, "rows": rows, **values}))
 

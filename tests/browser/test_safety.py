@@ -105,14 +105,14 @@ def test_a_new_password_logs_other_browsers_out(open_page):
 def test_a_token_is_shown_once_and_can_be_copied(open_page):
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
     log_in(page, "ann")
-    page.goto("/settings")
+    page.goto("/settings/tokens")
     page.get_by_label("Name of a new token").fill("laptop")
     page.get_by_role("button", name="Create token").click()
     token = page.locator("#token").inner_text()
     page.get_by_role("button", name="Copy the token").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == token
-    page.goto("/settings")
+    page.goto("/settings/tokens")
     assert page.locator("#token").count() == 0
     page.get_by_role("button", name="Revoke the token laptop").click()
     page.get_by_text("You have no token yet.").wait_for()
