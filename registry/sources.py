@@ -181,6 +181,14 @@ class Sources:
             return [FileProblem(path=row.path, commit=row.commit,
                                 problems=problems_of(row.problems)) for row in rows]
 
+    def problem_at(self, source_id: int, path: str) -> FileProblem | None:
+        """What keeps the newest text of one file out of the catalog; None: nothing."""
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(file_problems).where(
+                file_problems.c.source_id == source_id, file_problems.c.path == path)).first()
+        return None if row is None else FileProblem(
+            path=row.path, commit=row.commit, problems=problems_of(row.problems))
+
     def warnings(self, source_id: int) -> list[FileProblem]:
         """Every component at the head of a source that could be better written, and how."""
         with self._engine.connect() as connection:

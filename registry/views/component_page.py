@@ -37,7 +37,9 @@ def component_page(entry: Entry) -> dict[str, Any]:
     used_by = services().relations.used_by(entry, limit=USERS, user_id=viewer_id())
     recommendation = services().recommendation
     return {
-        "entry": entry, "component": component, "listed": versions.entries,
+        "entry": entry, "component": component,
+        "broken": services().sources.problem_at(entry.source_id, entry.path),
+        "listed": versions.entries,
         "versions": [*versions.entries, *versions.landmarks], "version_count": versions.total,
         "has_before": versions.has_before,
         "needed": needs_of(component, entry), "users": used_by.users,

@@ -85,6 +85,17 @@ def test_a_removed_component_says_so(web):
     assert "no longer in its source" in web.browser().get("/c/job/gone").text
 
 
+def test_a_component_whose_newest_text_is_broken_says_what_is_wrong_with_it(web):
+    origin = web.home.parent / "breaking"
+    write_repository(origin, {"job/torn.yaml": HELLO.replace("hello", "torn")},
+                     {"job/torn.yaml": "type: job\nname: torn\ntasks: 5\n"})
+    web.services.sources.add_folder(str(origin), name="breaking", owner_id=None)
+    web.sync()
+    page = web.browser().get("/c/job/torn").text
+    assert "The newest text of this file cannot be used." in page and "<b>Line 3" in page
+    assert "cannot be used" not in web.browser().get("/c/job/hello").text
+
+
 def test_a_name_in_two_sources_asks_which(web):
     origin = web.home.parent / "second"
     write_repository(origin, {"job/hello.yaml": HELLO})
