@@ -25,7 +25,7 @@ from registry.config import Settings
 from tests.browser.conftest import CHROMIUM
 from tests.functional.product import Product
 
-VERSIONS = 7_500  # of about 5,000 components
+VERSIONS = 20_000  # of 5,000 components
 CLIENTS = traffic.Load(clients=4, each_s=4 / traffic.PACE)
 SECONDS = 12.0
 SEARCH_MS = 50.0
