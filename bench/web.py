@@ -214,6 +214,7 @@ def measure(folder: Path) -> dict[str, Any]:
             found["pages"] = {each.name: lighthouse.page(product.url + each.path.format(job=job))
                               for each in PAGES}
             settings = replace(Settings.from_environ(product.environ), port=product.port)
+            traffic.load(settings, CLIENTS, SECONDS / 4)
             found["search"] = traffic.figures(traffic.load(settings, CLIENTS, SECONDS))
             waiting = product.post("/jobs", yaml=WAITER)["id"]
             with open_pages(product, context, waiting):

@@ -91,7 +91,7 @@ function swap(form, path, type) {
 function block(form, path, type, inner, gone) {
   const key = pathText(path);
   return h("details", { class: "block", "data-path": key, open: form.open.has(key) },
-    h("summary", {}, type && icon(type), h("span", { class: "grow" }, h("b", { class: "wrap" }), h("small", { class: "wrap" }))),
+    h("summary", {}, type && icon(type), h("span", { class: "grow" }, h("b", { class: "wrap" }), h("small", { class: "text-truncate" }))),
     h("div", { class: "inner" }, inner, gone && h("p", { class: "mt-3 mb-0" }, h("button", { class: "btn btn-bad btn-sm", type: "button", onclick: gone }, _("Remove")))));
 }
 
