@@ -22,7 +22,7 @@ from bench.components import Generator
 from bench.table import print_table, save
 from registry import home
 from registry.config import Settings
-from tests.browser.conftest import CHROMIUM
+from tests.browser.conftest import CHROMIUM, log_in
 from tests.functional.product import Product
 
 VERSIONS = 20_000  # of 5,000 components
@@ -103,16 +103,6 @@ def filled(folder: Path) -> Product:
     product = Product(settings.home)
     product.password = password or ""
     return product
-
-
-def log_in(context: BrowserContext, product: Product) -> Page:
-    page = context.new_page()
-    page.goto("/login")
-    page.get_by_label("Name").fill("admin")
-    page.get_by_label("Password").fill(product.password)
-    page.get_by_role("button", name="Log in").click()
-    page.locator("#me").wait_for()
-    return page
 
 
 # --- Lighthouse -----------------------------------------------------------------------------
@@ -206,7 +196,8 @@ def measure(folder: Path) -> dict[str, Any]:
             product.start()
             product.log_in("admin", product.password)
             context = browser.new_context(base_url=product.url)
-            page = log_in(context, product)
+            page = context.new_page()
+            log_in(page, "admin", product.password)
             found: dict[str, Any] = {"log": watched(page, product)}
             job = product.get("/jobs")["jobs"][0]["id"]
             page.close()

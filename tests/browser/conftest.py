@@ -158,9 +158,9 @@ def page(open_page):
     return open_page("ann")
 
 
-def log_in(page, user):
+def log_in(page, user, password=PASSWORD):
     page.goto("/login")
     page.get_by_label("Name").fill(user)
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
     page.locator("#me").wait_for()

@@ -4,7 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import traced
+from tests.browser.conftest import log_in, traced
 from tests.browser.test_first_visit import Clicks
 from tests.functional.product import Product
 
@@ -18,11 +18,7 @@ def page(tmp_path_factory, digits_image, browser):
         product.start()
         product.wait_for_component("job/digits_classifier")
         opened = traced(browser.new_context(base_url=product.url)).new_page()
-        opened.goto("/login")
-        opened.get_by_label("Name").fill("admin")
-        opened.get_by_label("Password").fill(product.password)
-        opened.get_by_role("button", name="Log in").click()
-        opened.locator("#me").wait_for()
+        log_in(opened, "admin", product.password)
         opened.password = product.password
         yield opened
         opened.context.close()

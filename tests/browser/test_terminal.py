@@ -1,7 +1,7 @@
 """The page of a terminal, on a real server with a real container behind it."""
 import pytest
 
-from tests.browser.conftest import Watch, traced
+from tests.browser.conftest import Watch, log_in, traced
 from tests.browser.test_accessibility import RULES, axe  # noqa: F401
 from tests.functional.conftest import busybox_image  # noqa: F401
 from tests.functional.product import Product
@@ -22,11 +22,7 @@ def page(browser, product):
     context.set_default_timeout(30_000)
     page = context.new_page()
     page.watch = Watch(product, page)
-    page.goto("/login")
-    page.get_by_label("Name").fill("admin")
-    page.get_by_label("Password").fill(product.password)
-    page.get_by_role("button", name="Log in").click()
-    page.locator("#me").wait_for()
+    log_in(page, "admin", product.password)
     yield page
     errors = page.watch.errors
     context.close()
@@ -42,6 +38,7 @@ def test_a_shell_is_two_presses_from_the_list_and_a_keyboard_leads_out_of_it(
     rows = page.locator("#terminal .xterm-rows")
     rows.get_by_text("/work #").wait_for()
     page.keyboard.type("printf '\\033[31mred\\033[0m\\n'; cat\n")
+    rows.get_by_text("red", exact=True).wait_for()
     page.keyboard.insert_text("中文输入")
     page.keyboard.press("Enter")
     rows.locator("div", has_text="中文输入").nth(1).wait_for()
