@@ -76,12 +76,15 @@ class Recommendation:
         What the component itself names is left out: its page shows that anyway.
         """
         with self._engine.connect() as connection:
+            own = connection.execute(sa.select(
+                uses.c.kind, uses.c.target, uses.c.target_type).where(
+                    uses.c.version_id == entry.id)).all()
             by_runs = _in_same_jobs(connection, key_of(entry), user_id)
-            by_uses = _in_same_components(connection, entry, user_id)
+            by_uses = _in_same_components(connection, entry, own, user_id)
             keys = {*by_runs, *by_uses} - {key_of(entry)}
             best = sorted(keys, key=lambda key: (-by_runs[key], -by_uses[key], key))
-            named = _named_by(connection, entry)
             found = _shown(connection, best[:MAX_USERS], user_id)
+        named = {(use.target_type, use.target) for use in own if use.kind == REFERENCE_USE}
         companions = [Companion(entry=found[key], runs=by_runs[key], components=by_uses[key])
                       for key in best if key in found and key[1:] not in named]
         return tuple(companions[:limit])
@@ -114,18 +117,17 @@ def _in_same_jobs(connection: sa.Connection, key: Key, user_id: int | None) -> C
     return Counter({tuple(row[:3]): row[3] for row in rows})
 
 
-def _in_same_components(connection: sa.Connection, entry: Entry, user_id: int | None
-                        ) -> Counter[Key]:
+def _in_same_components(connection: sa.Connection, entry: Entry,
+                        own: Iterable[sa.Row[Any, Any, Any]], user_id: int | None) -> Counter[Key]:
     """Of a job: jobs that use the same things. Of a part: parts of the jobs that use it.
 
-    Only jobs that the user may see count.
+    Only jobs that the user may see count; `own` is what the component itself uses.
     """
-    own = connection.execute(sa.select(uses.c.kind, uses.c.target).where(
-        uses.c.version_id == entry.id)).all()
     if entry.type == "job":
         # Not by images that are written out: half of all jobs run in the same one.
-        return _users_of(connection, {tuple(each) for each in own if each.kind != IMAGE}, user_id)
-    targets = {tuple(each) for each in own} | {(REFERENCE_USE, entry.name)}
+        shared = {(use.kind, use.target) for use in own if use.kind != IMAGE}
+        return _users_of(connection, shared, user_id)
+    targets = {(use.kind, use.target) for use in own} | {(REFERENCE_USE, entry.name)}
     users = sa.select(uses.c.version_id).join(
         versions, versions.c.id == uses.c.version_id).join(
             sources, sources.c.id == versions.c.source_id).where(
@@ -162,13 +164,6 @@ def _named_components(connection: sa.Connection, counts: Mapping[tuple[str, str]
             versions.c.name.in_(sorted({name for _, name in counts}))))
     return Counter({tuple(row): counts[row.type, row.name] for row in rows
                     if (row.type, row.name) in counts})
-
-
-def _named_by(connection: sa.Connection, entry: Entry) -> set[tuple[str, str]]:
-    """Type and name of everything that a component refers to."""
-    return {(row.target_type, row.target) for row in connection.execute(
-        sa.select(uses.c.target_type, uses.c.target).where(
-            uses.c.version_id == entry.id, uses.c.kind == REFERENCE_USE))}
 
 
 def _is_any(targets: Iterable[Any]) -> sa.ColumnElement[bool]:
