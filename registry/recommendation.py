@@ -1,4 +1,4 @@
-"""What is used most, and what others use together with a component; counts, never who."""
+"""What is used most, what goes together, what oneself used last; of others counts, never who."""
 from __future__ import annotations
 
 from collections import Counter
@@ -54,16 +54,31 @@ class Recommendation:
     def most_used(self, limit: int, *, types: Collection[str] = (), user_id: int | None
                   ) -> tuple[Ranked, ...]:
         """The components that took part in most jobs, none that was never run."""
+        return self._ranked(sa.func.count(), limit, types=types, user_id=user_id)
+
+    def recent(self, limit: int, *, types: Collection[str] = (), user_id: int | None
+               ) -> tuple[Ranked, ...]:
+        """What took part in the user's own jobs, the last one first; of a visitor nothing.
+
+        `runs` counts the user's own jobs.
+        """
+        if user_id is None:
+            return ()
+        return self._ranked(sa.func.max(runs.c.created_at), limit, runs.c.user_id == user_id,
+                            types=types, user_id=user_id)
+
+    def _ranked(self, order: sa.ColumnElement[Any], limit: int, *chosen: sa.ColumnElement[bool],
+                types: Collection[str], user_id: int | None) -> tuple[Ranked, ...]:
+        """Components of the chosen runs, those where `order` is greatest first."""
         columns = (runs.c.source_id, runs.c.type, runs.c.name)
-        chosen = [runs.c.type.in_(types)] if types else []
-        counted = sa.select(*columns, sa.func.count().label("jobs")).where(*chosen).group_by(
-            *columns).subquery()
+        counted = sa.select(*columns, sa.func.count().label("jobs"), order.label("rank")).where(
+            *chosen, *([runs.c.type.in_(types)] if types else [])).group_by(*columns).subquery()
         query = sa.select(counted).join(sources, counted.c.source_id == sources.c.id).join(
             versions, sa.and_(
                 versions.c.source_id == counted.c.source_id, versions.c.type == counted.c.type,
                 versions.c.name == counted.c.name, *_IS_SHOWN)).where(
                     visibility.is_visible(user_id)).order_by(
-                        counted.c.jobs.desc(), counted.c.name, counted.c.source_id).limit(limit)
+                        counted.c.rank.desc(), counted.c.name, counted.c.source_id).limit(limit)
         with self._engine.connect() as connection:
             counts = {(row.source_id, row.type, row.name): row.jobs
                       for row in connection.execute(query)}

@@ -1,4 +1,4 @@
-"""Which components took part in submitted jobs: written at submission, read as counts only."""
+"""Which components took part in submitted jobs: written at submission; of others, counts only."""
 from __future__ import annotations
 
 import logging
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class Runs:
-    """Notes submissions. Who ran what stays in the table: nothing reads it out."""
+    """Notes submissions. Who ran what stays in the table: only to themselves is it told."""
 
     def __init__(self, engine: sa.Engine, catalog: Catalog) -> None:
         self._engine = engine

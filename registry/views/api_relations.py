@@ -7,6 +7,7 @@ from registry.changelog import difference_of
 from registry.changes import Change
 from registry.difference import Difference
 from registry.entry import Entry
+from registry.recommendation import Ranked
 from registry.uses import Use, uses_of
 from registry.views.api_openapi import Access, Api
 from registry.views.auth import viewer_id
@@ -104,13 +105,18 @@ def list_companions(type_name: str, name: str, query: models.TogetherQuery) -> d
 @api.route("GET", "/recommendations", query=models.RecommendationsQuery,
            result=models.Recommendations, access=Access.PUBLIC)
 def list_recommendations(query: models.RecommendationsQuery) -> dict[str, Any]:
-    """The components whose newest version came in last, and those that ran most."""
+    """The components that came in last, those that ran most, and those in one's own last jobs."""
     types, limit = tuple(query.type), query.limit
     newest = services().catalog.list_newest(limit, types=types, user_id=viewer_id())
     most = services().recommendation.most_used(limit, types=types, user_id=viewer_id())
+    recent = services().recommendation.recent(limit, types=types, user_id=viewer_id())
     return {"newest": [resolved_json(entry) for entry in newest],
-            "most_used": [{"version": resolved_json(each.entry), "runs": each.runs}
-                          for each in most]}
+            "most_used": [_ranked_json(each) for each in most],
+            "recent": [_ranked_json(each) for each in recent]}
+
+
+def _ranked_json(found: Ranked) -> dict[str, Any]:
+    return {"version": resolved_json(found.entry), "runs": found.runs}
 
 
 def difference_json(difference: Difference) -> dict[str, Any]:

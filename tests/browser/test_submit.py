@@ -116,6 +116,19 @@ def test_data_of_the_marketplace_is_found_and_used_by_the_task(form):
     expect(form.locator("#commands pre")).to_have_count(1)
 
 
+def test_what_oneself_ran_last_is_offered_and_not_what_is_merely_new(site, page):
+    opened(page, "/use/job/hello")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/jobs/*")
+    page.goto("/submit")
+    page.locator(".cm-content").wait_for()
+    write(page, PLAIN)
+    page.get_by_role("button", name="Add data").click()
+    own = page.locator("#market-found section", has_text="You used last")
+    expect(own.get_by_role("button")).to_contain_text(["points"])
+    expect(own).to_contain_text("in 1 job of yours")
+
+
 def test_what_is_removed_is_used_no_more_and_the_keyboard_stays_where_it_was(form):
     write(form, COMMENTED)
     form.get_by_role("button", name="Add an image").press("Enter")

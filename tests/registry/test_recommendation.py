@@ -42,12 +42,12 @@ def market(tmp_path, database_url):
     market.close()
 
 
-def submit(market, id, reference, **parameters):
-    """As if a job of this component had been submitted."""
+def submit(market, id, reference, *, by=None, **parameters):
+    """As if a job of this component had been submitted, by ann where nobody is named."""
     entry = market.catalog.get(reference)
     spec = resolve(parse(entry.text), catalog=market.catalog, user="ann", entry=entry,
                    parameters=parameters).spec
-    market.runs.note(id, spec, user_id=market.ann)
+    market.runs.note(id, spec, user_id=by or market.ann)
 
 
 def counts(market):
@@ -131,3 +131,16 @@ def test_the_most_used_can_be_asked_of_one_type(market):
     submit(market, "1", "job/one")
     found = market.recommendation.most_used(9, types=["data"], user_id=None)
     assert [ranked.entry.name for ranked in found] == ["a"]
+
+
+def test_what_oneself_used_last_is_told_to_oneself_alone(market):
+    bob = Accounts(market.engine).create_user("bob", "correct horse").id
+    for number, (name, by) in enumerate((("one", market.ann), ("two", market.ann), ("one", bob))):
+        submit(market, str(number), f"job/{name}", by=by)
+
+    def recent(user_id, **chosen):
+        found = market.recommendation.recent(9, user_id=user_id, **chosen)
+        return [(each.entry.name, each.runs) for each in found]
+    assert recent(market.ann, types=["data"]) == [("b", 1), ("a", 1)]
+    assert recent(market.ann, types=["dockerimage"]) == [("tf", 2)]
+    assert recent(bob, types=["data"]) == [("a", 1)] and recent(None) == []

@@ -1,4 +1,5 @@
-// A component chosen from the marketplace in a dialog: what goes with the job, what is used most, what is new, or a search.
+// A component chosen from the marketplace in a dialog: what goes with the job, what one used last, what is used most,
+// what is new, or a search.
 
 import { call } from "../lib/api.js";
 import { h, icon } from "../lib/dom.js";
@@ -61,6 +62,8 @@ async function suggested(type, near) {
   const once = (found) => found.filter((each) => !seen.has(each.name) && seen.add(each.name));
   const with_ = together.flatMap(({ body }) => body?.together ?? []).filter((each) => each.version.type === type)
     .map((each) => ({ ...each.version, why: each.runs ? ngettext("in %(num)d job with it", "in %(num)d jobs with it", each.runs) : "" }));
-  const used = (most.body?.most_used ?? []).map((each) => ({ ...each.version, why: ngettext("ran in %(num)d job", "ran in %(num)d jobs", each.runs) }));
-  return [[_("Others use with this job"), once(with_).slice(0, 6)], [_("Used most"), once(used)], [_("New"), once(most.body?.newest ?? [])]];
+  const ran = (found, why) => (found ?? []).map((each) => ({ ...each.version, why: why(each.runs) }));
+  const own = ran(most.body?.recent, (num) => ngettext("in %(num)d job of yours", "in %(num)d jobs of yours", num));
+  const used = ran(most.body?.most_used, (num) => ngettext("ran in %(num)d job", "ran in %(num)d jobs", num));
+  return [[_("Others use with this job"), once(with_).slice(0, 6)], [_("You used last"), once(own)], [_("Used most"), once(used)], [_("New"), once(most.body?.newest ?? [])]];
 }

@@ -126,11 +126,13 @@ class RecommendationsQuery(Given):
     limit: int = Field(default=10, ge=1, le=50)
 
 
-class MostUsed(Answer):
+class RanComponent(Answer):
     version: ResolvedReference
-    runs: int
+    runs: int = Field(description="Jobs in which it took part.")
 
 
 class Recommendations(Answer):
     newest: list[ResolvedReference]
-    most_used: list[MostUsed] = Field(description="None that was never run.")
+    most_used: list[RanComponent] = Field(description="None that was never run.")
+    recent: list[RanComponent] = Field(
+        description="What took part in one's own jobs, the last first; `runs` counts one's own.")
