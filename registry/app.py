@@ -22,6 +22,7 @@ from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.parts import Parts
 from registry.plain_search import PlainSearch
+from registry.presence import Presence
 from registry.preview import Drafts
 from registry.public_web import PublicWeb
 from registry.publications import Publications
@@ -120,11 +121,12 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
 def services_of(found: Settings) -> Services:
     """What the views speak to, for one home."""
     engine = db.create_engine(found.database_url)
-    catalog, sources = Catalog(engine, found.git_dir), Sources(engine)
+    accounts, catalog, sources = Accounts(engine), Catalog(engine, found.git_dir), Sources(engine)
     github = GitHubAccounts(engine, found)
     publications, repositories = Publications(engine), Repositories(found, github, Access(engine))
     return Services(
-        accounts=Accounts(engine), catalog=catalog, dumps=Dumps(engine, catalog, found.home),
+        accounts=accounts, presence=Presence(accounts), catalog=catalog,
+        dumps=Dumps(engine, catalog, found.home),
         feeds=Feeds(engine), marks=Marks(engine), fingerprints=Fingerprints(engine, catalog),
         deliveries=Deliveries(engine, found.secret_key), github=github,
         image_logins=ImageLogins(engine, found),

@@ -28,7 +28,6 @@ PAGE_S = 1.0  # between two looks at the same job, however much changes
 FRESH_S = 5.0  # a running job's figures and files change without a word
 SHOWN_PER_S = 20  # pages, by that and all together
 ALIVE_S = 20.0  # then something is said anyway, so that nothing between takes the line for dead
-CHECK_S = 30.0
 
 blueprint = Blueprint("live", __name__, url_prefix="/live")
 
@@ -67,7 +66,7 @@ class Reader:
     def __init__(self, user: User, connection: Connection, job_id: str) -> None:
         self.user, self.job_id = user, job_id
         self._connection = connection
-        self._told_s = self._checked_s = time.monotonic()
+        self._told_s = time.monotonic()
         self._was_away = self.is_behind = False
         self.hello: Mapping[str, Any] = _hello(connection)
         self.offset = _number(self.hello.get("offset"))
@@ -81,24 +80,22 @@ class Reader:
         """What is new, now and then nothing, for as long as somebody looks."""
         while self._connection.is_open:
             news = follower.wait(0 if self.is_behind else LOOK_S)
-            now_s = time.monotonic()
-            if now_s - self._checked_s > CHECK_S:
-                self._check()
-                self._checked_s = now_s
+            self.user = self._still()
             if news.is_away != self._was_away:
                 self._was_away = news.is_away
                 self.tell(type="away" if news.is_away else "back")
-            if now_s - self._told_s > ALIVE_S:
+            if time.monotonic() - self._told_s > ALIVE_S:
                 self.tell(type="alive")
             if not news.is_away:
                 yield news
         raise Closed
 
-    def _check(self) -> None:
-        """Raises UnauthorizedError where the login has ended since."""
-        found = services().accounts.user(self.user.id)
-        if found.session_epoch != self.user.session_epoch:
+    def _still(self) -> User:
+        """Who looks, as they are now; raises UnauthorizedError where the login has ended since."""
+        found = services().presence.of(self.user.id, self.user.session_epoch)
+        if found is None:
             raise UnauthorizedError(_("Your login has ended. Reload the page to log in."))
+        return found
 
 
 def _served(tell: Callable[[Reader, Follower], None], job_id: str) -> Response:

@@ -17,6 +17,7 @@ from registry.github_accounts import GitHubAccounts
 from registry.image_logins import ImageLogins
 from registry.marks import Marks
 from registry.parts import Parts
+from registry.presence import Presence
 from registry.preview import Drafts
 from registry.public_web import PublicWeb
 from registry.publications import Publications
@@ -58,6 +59,7 @@ class Services:
     image_logins: ImageLogins
     marks: Marks
     parts: Parts
+    presence: Presence
     search: SearchIndex
     shelves: Shelves
     sockets: Sockets

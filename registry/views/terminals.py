@@ -11,12 +11,14 @@ from typing import Any
 from flask import Blueprint, Response, render_template
 from flask.typing import ResponseReturnValue
 
-from registry.errors import NotFoundError, RegistryError
+from registry.accounts import User
+from registry.errors import NotFoundError, RegistryError, UnauthorizedError
 from registry.runner_client import RunnerClient
 from registry.tickets import Ticket
 from registry.views import auth
 from registry.views.job_access import own_job, task_of
 from registry.views.language import gettext as _
+from registry.views.language import said
 from registry.views.services import services
 from registry.views.sockets import Closed, Connection
 
@@ -89,7 +91,7 @@ def _hello(connection: Connection) -> tuple[Ticket, int, int]:
 def _serve(connection: Connection) -> None:
     """From the shell's first prompt to its end; raises RegistryError where there is none."""
     ticket, columns, rows = _hello(connection)
-    _check(ticket)
+    own_job(_still(ticket), ticket.job_id)
     runner = services().runner
     terminal = runner.open_terminal(ticket.job_id, ticket.attempt, ticket.role, ticket.index,
                                     columns, rows)
@@ -103,7 +105,10 @@ def _serve(connection: Connection) -> None:
         _listen(connection, runner, terminal, ticket)
     except NotFoundError:
         connection.tell(type="end", code="runner", message=ends["runner"])
+    except UnauthorizedError as error:
+        connection.tell(type="end", code=error.code, message=said(error.message))
     finally:
+        connection.close()  # else the shell's own end would be told as well
         with contextlib.suppress(RegistryError):
             runner.close_terminal(terminal)
 
@@ -136,8 +141,9 @@ def _listen(connection: Connection, runner: RunnerClient, terminal: str, ticket:
             _type(connection, runner, terminal, message)
         elif message:
             _resize(runner, terminal, message)
+        user = _still(ticket)
         if now_s - checked_s > CHECK_S:
-            _check(ticket)
+            own_job(user, ticket.job_id)
             checked_s = now_s
         found = idle.look(now_s)
         if found == "warn":
@@ -161,9 +167,9 @@ def _resize(runner: RunnerClient, terminal: str, message: str) -> None:
         runner.resize_terminal(terminal, int(given["columns"]), int(given["rows"]))
 
 
-def _check(ticket: Ticket) -> None:
-    """Whether who got the ticket may still type here; raises NotFoundError."""
-    user = services().accounts.user(ticket.user_id)
-    if user.session_epoch != ticket.epoch:
-        raise NotFoundError(_("Your login has ended. Log in, then open the terminal again."))
-    own_job(user, ticket.job_id)
+def _still(ticket: Ticket) -> User:
+    """Who got the ticket, as they are now; raises UnauthorizedError where their login has ended."""
+    found = services().presence.of(ticket.user_id, ticket.epoch)
+    if found is None:
+        raise UnauthorizedError(_("Your login has ended. Log in, then open the terminal again."))
+    return found

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import docker
 import pytest
@@ -63,10 +63,14 @@ def cookie(product):
 
 def running(product, text):
     id_ = product.post("/jobs", yaml=text)["id"]
+    wait_until_it_runs(product, id_)
+    return id_
+
+
+def wait_until_it_runs(product, id_):
     product.wait(id_, "RUNNING")
     wait_for(lambda: product.get(f"/jobs/{id_}")["attempts"][0]["tasks"][0]["state"] == "RUNNING",
              "the task runs", WAIT_S)
-    return id_
 
 
 def log_in(product, name, password):
@@ -79,8 +83,15 @@ def log_in(product, name, password):
 
 
 def add_user(product, name, is_admin=False):
+    with accounts(product) as found:
+        found.create_user(name, "correct horse", is_admin)
+
+
+@contextmanager
+def accounts(product):
+    """The users, as another process than the server changes them."""
     engine = db.create_engine(f"sqlite:///{product.home}/registry.db")
-    Accounts(engine).create_user(name, "correct horse", is_admin)
+    yield Accounts(engine)
     engine.dispose()
 
 
@@ -320,6 +331,27 @@ def test_the_command_shell_is_this_terminal_in_the_task(product, job):
     command.stderr.close()
     assert "31 97\r\n你好\r\n".encode() in os.read(ours, 4096)
     os.close(ours)
+
+
+def test_whoever_is_locked_out_neither_types_nor_looks_any_longer(product):
+    add_user(product, "kim")
+    token = product.post("/token", username="kim", password="correct horse")["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    made = requests.post(f"{product.url}/api/v3/jobs", json={"yaml": JOB}, headers=headers,
+                         timeout=WAIT_S).json()["id"]
+    wait_until_it_runs(product, made)
+    kims = log_in(product, "kim", "correct horse")
+    streams = [Stream(product, path, kims)
+               for path in (f"/live/jobs/{made}", f"/live/jobs/{made}/log", "/live/jobs")]
+    shell = Shell(product, requests.post(f"{product.url}/api/v3/jobs/{made}/terminals", json={},
+                                         headers=headers, timeout=WAIT_S).json())
+    shell.see("/work # ")
+    with accounts(product) as found:
+        found.lock(found.user_named("kim"))
+    for end in (shell.end(), *(each.until(lambda told: told and told[-1]["type"] == "end")[-1]
+                               for each in streams)):
+        assert end["code"] == "Unauthorized" and "Your login has ended" in end["message"]
+    product.post(f"/jobs/{made}/stop")
 
 
 def test_a_runner_that_starts_again_ends_terminals_and_says_so(product, job, shell):
