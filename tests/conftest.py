@@ -4,10 +4,13 @@ import sys
 import pytest
 
 from tests import postgresql as pg
+from tests.fakes import quick_app
 from tests.fakes.github.fixtures import github, github_contract, github_server  # noqa: F401
 from tests.functional import product
 from tests.functional.runner_process import ROOT
 from tests.postgresql import database_url, databases, postgresql  # noqa: F401
+
+quick_app.quicken()
 
 
 def pytest_report_header():

@@ -1,7 +1,10 @@
 """Users, passwords and tokens, on both databases."""
+import importlib.util
+
 import pytest
 import sqlalchemy as sa
 
+from registry import accounts as module
 from registry import db
 from registry.accounts import Accounts
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
@@ -44,6 +47,14 @@ def test_passwords_and_tokens_are_kept_as_hashes(accounts, ann, engine):
     text = str(rows)
     assert "$argon2id$" in text
     assert PASSWORD not in text and token not in text
+
+
+def test_each_guess_at_a_password_costs_19_mib_and_two_passes():
+    as_it_is = importlib.util.module_from_spec(module.__spec__)
+    module.__spec__.loader.exec_module(as_it_is)
+    hashed = as_it_is._HASHER.hash(PASSWORD)
+    assert "$argon2id$" in hashed and "m=19456,t=2,p=1" in hashed
+    assert "m=19456,t=2,p=1" in as_it_is._NOBODY
 
 
 def test_the_first_start_makes_an_admin_with_a_password_and_the_second_does_not(accounts):
