@@ -14,7 +14,7 @@ from typing import Callable, Collection, Iterable
 import sqlalchemy as sa
 
 from registry import visibility
-from registry.db import github_tokens, repo_access, sources
+from registry.db import github_tokens, repo_access, sources, users
 from registry.github_accounts import GitHubAccounts
 from registry.github_api import GitHubApi
 from registry.github_errors import Code, GitHubError
@@ -234,7 +234,8 @@ def _is_due(now: datetime) -> tuple[sa.ColumnElement[bool], ...]:
                    github_tokens, sources)
     lacks_some = sa.and_(token.access_wanted_at > now - PROVEN_FOR, sa.exists().where(
         *_IS_PRIVATE, ~is_known).correlate(github_tokens))
-    return (token.problem.is_(None), token.access_wanted_at.is_not(None),
+    may_log_in = sa.exists().where(users.c.id == token.user_id, users.c.locked_at.is_(None))
+    return (token.problem.is_(None), token.access_wanted_at.is_not(None), may_log_in,
             sa.or_(token.limited_until.is_(None), token.limited_until <= now),
             sa.exists().where(sources.c.kind == GITHUB),
             sa.or_(token.access_checked_at.is_(None), is_old, lacks_some))

@@ -12,7 +12,14 @@ import sqlalchemy as sa
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
-from registry.db import api_tokens, users
+from registry.db import (
+    api_tokens,
+    github_tokens,
+    image_logins,
+    publications,
+    repo_access,
+    users,
+)
 from registry.errors import ConflictError, InvalidInputError, NotFoundError, Problem
 from runner.sentence import Sentence
 
@@ -23,6 +30,8 @@ USED_AGAIN_AFTER = timedelta(minutes=1)
 # 19 MiB and two passes: OWASP's smallest recommended form, so that logins fit a small worker.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _NOBODY = _HASHER.hash(secrets.token_hex())
+_OWN = (api_tokens, github_tokens, image_logins, repo_access, publications)
+_IS_THERE = users.c.deleted_at.is_(None)
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9\-._~]{1,64}")
 
 
@@ -41,7 +50,8 @@ class Preferences:
 class User:
     """Someone with an account; a session lives as long as `session_epoch` stays the same.
 
-    `locked_at` None: they may log in, and their tokens work.
+    `locked_at` None: they may log in, and their tokens work. `deleted_at` None: there is such a
+    user; else nothing is left of them but number and name.
     """
 
     id: int
@@ -50,6 +60,7 @@ class User:
     session_epoch: int
     created_at: datetime
     locked_at: datetime | None = None
+    deleted_at: datetime | None = None
     preferences: Preferences = Preferences()
 
 
@@ -81,8 +92,7 @@ class Accounts:
                     name=name, password_hash=_HASHER.hash(password), is_admin=is_admin,
                     session_epoch=0, created_at=_now()))
         except sa.exc.IntegrityError as error:
-            raise ConflictError(Sentence(
-                "There is already a user called {name}.", name=name)) from error
+            raise self._taken(name) from error
         return self.user_named(name)
 
     def ensure_admin(self) -> str | None:
@@ -98,19 +108,19 @@ class Accounts:
         return password
 
     def users(self) -> list[User]:
-        """Everyone, by name."""
+        """Everyone who was not deleted, by name."""
         with self._engine.connect() as connection:
             return [_user(row) for row in connection.execute(
-                sa.select(users).order_by(users.c.name))]
+                sa.select(users).where(_IS_THERE).order_by(users.c.name))]
 
     def user(self, id_: int) -> User:
-        """The user; raises NotFoundError."""
+        """The user, also one who was deleted; raises NotFoundError."""
         return self._one(users.c.id == id_, Sentence(
             "There is no user with the number {id_}.", id_=id_))
 
     def user_named(self, name: str) -> User:
         """The user; raises NotFoundError."""
-        return self._one(users.c.name == name, Sentence(
+        return self._one(sa.and_(users.c.name == name, _IS_THERE), Sentence(
             "There is no user called {name}.", name=name))
 
     def verify_password(self, name: str, password: str) -> User | None:
@@ -148,6 +158,17 @@ class Accounts:
 
     def unlock(self, user: User) -> None:
         self._change(user, locked_at=None)
+
+    def delete(self, user: User) -> None:
+        """Delete all that is only the user's: password, tokens, logins, publications, choices.
+
+        The name stays taken, so that nobody else ever gets what it stands on: jobs, sources,
+        published versions. Raises ConflictError where no admin would be left who may log in.
+        """
+        now = _now()
+        self._change(user, forget=True, deleted_at=now, locked_at=now, is_admin=False,
+                     password_hash=_NOBODY, preferences={},
+                     session_epoch=users.c.session_epoch + 1)
 
     def create_token(self, user: User, name: str) -> str:
         """A new API token; only its hash is kept, so this is the one time that it is seen."""
@@ -195,11 +216,22 @@ class Accounts:
         if not count:
             raise NotFoundError(Sentence("You have no such API token. It may be revoked already."))
 
-    def _change(self, user: User, **values: Any) -> None:
+    def _taken(self, name: str) -> ConflictError:
+        try:
+            self.user_named(name)
+        except NotFoundError:
+            return ConflictError(Sentence(
+                "A user called {name} was deleted, and jobs and sources may bear the name still. "
+                "Choose another one.", name=name))
+        return ConflictError(Sentence("There is already a user called {name}.", name=name))
+
+    def _change(self, user: User, *, forget: bool = False, **values: Any) -> None:
         """One transaction, so that of two admins who demote each other one remains."""
         admins = sa.select(users.c.id).where(users.c.is_admin, users.c.locked_at.is_(None))
         with self._engine.begin() as connection:
             connection.execute(admins.order_by(users.c.id).with_for_update())
+            for table in _OWN if forget else ():
+                connection.execute(table.delete().where(table.c.user_id == user.id))
             connection.execute(users.update().where(users.c.id == user.id).values(**values))
             if not connection.scalars(admins).first():
                 raise ConflictError(Sentence(
@@ -221,8 +253,9 @@ class Accounts:
 def _user(row: Any) -> User:
     known = {field.name for field in fields(Preferences)}
     return User(id=row.id, name=row.name, is_admin=row.is_admin, session_epoch=row.session_epoch,
-                created_at=row.created_at, locked_at=row.locked_at, preferences=Preferences(
-                    **{name: value for name, value in row.preferences.items() if name in known}))
+                created_at=row.created_at, locked_at=row.locked_at, deleted_at=row.deleted_at,
+                preferences=Preferences(**{
+                    name: value for name, value in row.preferences.items() if name in known}))
 
 
 def _is_password(password_hash: str, password: str) -> bool:

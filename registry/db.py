@@ -69,6 +69,9 @@ users = sa.Table(
               comment="how pages are for the user; what is not said is as the browser has it"),
     sa.Column("locked_at", sa.DateTime,
               comment="an admin locked the user out; None: they may log in"),
+    sa.Column("deleted_at", sa.DateTime,
+              comment="nothing is left of the user but the name, which is never given again; "
+                      "locked_at is set as well"),
 )
 
 api_tokens = sa.Table(
@@ -126,6 +129,8 @@ sources = sa.Table(
     sa.Column("next_sync_at", sa.DateTime),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0",
               comment="syncs that failed in a row; each waits longer"),
+    sa.Column("paused_at", sa.DateTime, comment="it is not synced since then; None: it is"),
+    sa.Column("paused_by", sa.ForeignKey("users.id"), comment="who said so"),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sqlite_autoincrement=True,  # an id names a store on disk and is never given twice
 )

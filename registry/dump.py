@@ -72,7 +72,8 @@ PARTS = (
     Part(table=sources, without=frozenset(
         {"owner_id", "synced_at", "sync_error", "sync_requested_at", "is_private", "sponsor_id",
          "upstream_head", "upstream_at", "checked_at", "upstream_state", "held_head", "held_count",
-         "confirmed_head", "progress", "next_sync_at", "failures", "last_problems"})),
+         "confirmed_head", "progress", "next_sync_at", "failures", "last_problems", "paused_at",
+         "paused_by"})),
     Part(table=versions),
     Part(table=file_problems, order=("source_id", "path"), without=frozenset({"id"})),
     Part(table=marks, order=("source_id", "type", "name", "version", "kind"),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from registry import lock
 from registry.config import Secret, Settings
-from registry.db import github_tokens, repo_access
+from registry.db import github_tokens, repo_access, users
 from registry.errors import InvalidInputError, Problem
 from registry.github_api import HURRIED_S, GitHubApi, check_python
 from registry.github_errors import Code, GitHubError, made
@@ -121,7 +121,10 @@ class GitHubAccounts:
             connection.execute(github_tokens.delete().where(github_tokens.c.user_id == user_id))
 
     def token_of(self, user_id: int) -> Secret | None:
-        """The user's token; None where there is none that works. Only ever used for this user."""
+        """The user's token; None where there is none that works, or the user is locked out.
+
+        Only ever used for this user.
+        """
         held = self._held(user_id)
         return held.token if held else None
 
@@ -168,7 +171,7 @@ class GitHubAccounts:
     def may_ask(self, user_id: int, count: int = 1) -> bool:
         """Whether so many background requests fit into what is left of this hour's share."""
         row = self._row(user_id)
-        if row is None or row.problem:
+        if row is None or row.problem or row.locked_at:
             return False
         now = self._now()
         is_limited = row.limited_until is not None and row.limited_until > now
@@ -212,7 +215,7 @@ class GitHubAccounts:
     def _held(self, user_id: int) -> _Held | None:
         with self._keys.reading() as keys:
             row = self._row(user_id)
-            if row is None or row.problem not in (None, Code.KEY_LOST):
+            if row is None or row.locked_at or row.problem not in (None, Code.KEY_LOST):
                 return None
             if row.expires_at is not None and row.expires_at <= self._now():
                 self._bury(Code.TOKEN_DEAD, *_same(row))
@@ -273,8 +276,9 @@ class GitHubAccounts:
 
     def _row(self, user_id: int) -> Any:
         with self._engine.connect() as connection:
-            return connection.execute(sa.select(github_tokens).where(
-                github_tokens.c.user_id == user_id)).first()
+            return connection.execute(
+                sa.select(github_tokens, users.c.locked_at).join(users).where(
+                    github_tokens.c.user_id == user_id)).first()
 
     def _rows(self) -> list[Any]:
         with self._engine.connect() as connection:

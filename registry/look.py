@@ -17,7 +17,15 @@ from registry.github_errors import Code, GitHubError
 from registry.github_records import RepositoryInfo
 from registry.remote import Reason, RemoteError
 from registry.source import MAX_USED_FILES, Source
-from registry.source_words import BLOCKED, EMPTY, FORBIDDEN, GONE, REPLACED, what_happened
+from registry.source_words import (
+    BLOCKED,
+    EMPTY,
+    FORBIDDEN,
+    GONE,
+    REPLACED,
+    sponsor_is_out,
+    what_happened,
+)
 from registry.upstream import Tell, Upstream, Way
 from registry.upstream_rows import OK, UpstreamRows, now
 from runner.sentence import Sentence
@@ -260,4 +268,7 @@ def _as_upstream(error: RemoteError) -> UpstreamError:
 
 
 def _unread(source: Source) -> UpstreamError:
+    if source.sponsor_is_out:
+        return UpstreamError(FORBIDDEN, sponsor_is_out(
+            source.sponsor_is_out, source.location, source.sponsor or ""))
     return UpstreamError(FORBIDDEN, what_happened(FORBIDDEN, source.location))

@@ -198,10 +198,16 @@ class Publications:
     # --- for the worker alone -------------------------------------------------------------------
 
     def due(self, now: datetime, user_id: int | None = None) -> list[Publication]:
-        """Every one that may go on now, the longest waiting first; of one user, or of all."""
+        """Every one that may go on now, the longest waiting first; of one user, or of all.
+
+        Those of a user who is locked out wait until the user is let in again.
+        """
+        may_log_in = publications.c.user_id.in_(
+            sa.select(users.c.id).where(users.c.locked_at.is_(None)))
         of_user = [] if user_id is None else [publications.c.user_id == user_id]
-        return self._several(sa.select(publications).where(publications.c.next_at <= now, *of_user)
-                             .order_by(publications.c.next_at, publications.c.id))
+        return self._several(sa.select(publications).where(
+            publications.c.next_at <= now, may_log_in, *of_user).order_by(
+                publications.c.next_at, publications.c.id))
 
     def arrived(self) -> list[Publication]:
         """Those whose author finds them here by now, as they were or as somebody edited them."""

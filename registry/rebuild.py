@@ -48,7 +48,7 @@ def _copy_settings(engine: sa.Engine, aside: sa.Engine) -> None:
         rows = [dict(row._mapping) for row in connection.execute(sa.select(sources))]
         for row in rows:
             copy.execute(sources.insert().values(
-                {**row, "owner_id": None, "sponsor_id": None, "head": None}))
+                {**row, "owner_id": None, "sponsor_id": None, "paused_by": None, "head": None}))
         for table in (marks, purges):
             for found in connection.execute(sa.select(table)):
                 copy.execute(table.insert().values({**found._mapping, "user_id": None}))

@@ -15,6 +15,7 @@ from registry.errors import InvalidInputError, RegistryError
 from runner.sentence import Sentence
 
 LOCAL, GITHUB = "local", "github"
+LOCKED, DELETED = "locked", "deleted"
 MAX_FILES = 20_000
 OPENPAI_FOLDERS = {"protocol-v2": "job", "marketplace-v2": "job"}  # its jobs of protocol 2
 MAX_SUB_PATHS = 100
@@ -40,7 +41,8 @@ class Source:
     withdraw `held_count` versions and waits for the owner's word, which `confirmed_head` is.
     `progress` None: no sync runs. `default_branch` None: not known yet. `withdrawn` counts the
     components that are not at the head any more and keep serving; `last_problems` are the invalid
-    files of a repository that is gone.
+    files of a repository that is gone. `paused_at` None: it is synced. `sponsor_is_out` is LOCKED
+    or DELETED where the token of its sponsor is therefore not used, None: they may log in.
     """
 
     id: int
@@ -75,6 +77,11 @@ class Source:
     default_branch: str | None = None
     last_problems: Sequence[Mapping[str, Any]] | None = None
     withdrawn: int = 0
+    paused_at: datetime | None = None
+    paused_by: int | None = None
+    pauser: str | None = None
+    sponsor: str | None = None
+    sponsor_is_out: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

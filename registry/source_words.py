@@ -15,6 +15,10 @@ TITLES: Mapping[str, str] = {
 AGREED = N_("The next sync of {name}, which begins now, takes the new commit over.")
 DECIDED_TO_KEEP = N_("What is in the marketplace of {name} stays.")
 SPONSORED = N_("{name} is synced with your token from now on.")
+ASKED = N_("{name} is indexed now.")
+PAUSED = N_("{name} is paused: it is not indexed until somebody resumes it. What is in the "
+            "marketplace stays.")
+RESUMED = N_("{name} goes on: it is indexed now, and from then on as before.")
 HOOKED = N_("The webhook of {name} is made: GitHub tells of each push from now on.")
 HOOK_EVENTS = "pushes, pull requests, repositories, visibility changes"
 _TEXTS: Mapping[str, str] = {
@@ -47,6 +51,24 @@ _HELD = N_(
 _KEPT = N_(
     "{newest} would take away {count} versions. Its owner decided to keep them: the marketplace "
     "goes on showing `{shown}`.")
+
+
+_OUT: Mapping[str, str] = {
+    "locked": N_(
+        "`{name}` is synced with the token of {sponsor}, who is locked out, so the token is not "
+        "used. Whoever reads the repository chooses “Use my token” (`paishare source "
+        "use-my-token`), or an admin lets {sponsor} in again. What was indexed stays for those "
+        "whose own token reads the repository."),
+    "deleted": N_(
+        "`{name}` was synced with the token of {sponsor}, whose account was deleted, and the token "
+        "with it. Whoever reads the repository chooses “Use my token” (`paishare source "
+        "use-my-token`). What was indexed stays for those whose own token reads the repository."),
+}
+
+
+def sponsor_is_out(how: str, name: str, sponsor: str, *, say: Say = str) -> str:
+    """Why the token of the user who offered theirs is not used; `how`: locked or deleted."""
+    return say(_OUT[how]).format(name=name, sponsor=sponsor)
 
 
 def what_happened(state: str, name: str, branch: str | None = None, *, say: Say = str) -> str:

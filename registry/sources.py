@@ -12,10 +12,18 @@ from typing import Any, Mapping, Sequence
 import sqlalchemy as sa
 
 from registry import visibility
-from registry.db import file_problems, search_outbox, sources, versions
+from registry.db import file_problems, search_outbox, sources, users, versions
 from registry.entry import problems_of
 from registry.errors import ConflictError, InvalidInputError, NotFoundError
-from registry.source import GITHUB, LOCAL, Source, check_tag_prefix, checked_sub_paths
+from registry.source import (
+    DELETED,
+    GITHUB,
+    LOCAL,
+    LOCKED,
+    Source,
+    check_tag_prefix,
+    checked_sub_paths,
+)
 from registry.source_words import GONE, REPLACED
 from registry.versions import FileProblem
 from runner.sentence import Sentence
@@ -156,14 +164,39 @@ class Sources:
             connection.execute(sources.delete().where(sources.c.id == source.id))
 
     def request_sync(self, name: str) -> None:
-        """Have a source synced now instead of at its turn; raises NotFoundError."""
-        self._update(self._named(name), sync_requested_at=_now())
+        """Have a source synced now instead of at its turn.
+
+        Raises NotFoundError, and ConflictError where it is paused.
+        """
+        source = self._named(name)
+        if source.paused_at:
+            raise ConflictError(Sentence(
+                "{name} is paused, so it is not indexed. Its owner or an admin lets it go on: with "
+                "Resume on its page, or `paishare source resume {name}`.", name=name))
+        self._update(source, sync_requested_at=_now())
+
+    def pause(self, source: Source, user_id: int) -> None:
+        """Sync it no more until it is resumed; its versions keep serving. Again is no error."""
+        if not source.paused_at:
+            self._update(source, paused_at=_now(), paused_by=user_id, sync_requested_at=None)
+
+    def resume(self, source: Source) -> None:
+        """Sync it again, first of all now; one that is not paused is left as it is."""
+        if source.paused_at:
+            self._update(source, paused_at=None, paused_by=None, sync_requested_at=_now())
+
+    def request_sponsored(self, user_id: int) -> None:
+        """Have what the user's token syncs looked at now: it may be used again, or no more."""
+        with self._engine.begin() as connection:
+            connection.execute(sources.update().where(
+                sources.c.sponsor_id == user_id, sources.c.paused_at.is_(None)).values(
+                    sync_requested_at=_now()))
 
     def requested(self) -> list[str]:
         """The names of the sources that someone wants synced now."""
         with self._engine.connect() as connection:
             return list(connection.scalars(sa.select(sources.c.name).where(
-                sources.c.sync_requested_at.is_not(None))))
+                sources.c.sync_requested_at.is_not(None), sources.c.paused_at.is_(None))))
 
     def problems(self, source_id: int) -> list[FileProblem]:
         """Every file at the head of a source that is not in the catalog, and why.
@@ -259,9 +292,16 @@ def _selected() -> sa.Select[Any]:
     components = latest.where(versions.c.is_present)
     withdrawn = latest.where(~versions.c.is_present)
     problems = sa.select(sa.func.count()).where(file_problems.c.source_id == sources.c.id)
+    pauser, sponsor = users.alias("pauser"), users.alias("sponsor")
+    is_out = sa.case((sponsor.c.deleted_at.is_not(None), DELETED),
+                     (sponsor.c.locked_at.is_not(None), LOCKED))
     return sa.select(sources, components.scalar_subquery().label("components"),
                      withdrawn.scalar_subquery().label("withdrawn"),
-                     problems.scalar_subquery().label("problems"))
+                     problems.scalar_subquery().label("problems"),
+                     pauser.c.name.label("pauser"), sponsor.c.name.label("sponsor"),
+                     is_out.label("sponsor_is_out")).select_from(
+                         sources.outerjoin(pauser, pauser.c.id == sources.c.paused_by)
+                         .outerjoin(sponsor, sponsor.c.id == sources.c.sponsor_id))
 
 
 def _source(row: sa.Row[Any]) -> Source:

@@ -58,7 +58,8 @@ class Sync:
     def run_once(self, names: Collection[str] | None = None) -> list[SyncReport]:
         """Sync the named sources, None: all of them, then the index. Nothing of a source raises."""
         sources = self._sources.all()
-        chosen = [each for each in sources if names is None or each.name in names]
+        chosen = [each for each in sources if not each.paused_at and (
+            names is None or each.name in names)]
         reports = [self._sync(source) for source in chosen if source.kind == LOCAL]
         if self._github:
             reports += self._github.run(source for source in chosen if source.kind == GITHUB)
@@ -73,7 +74,7 @@ class Sync:
         wanted = set(self._sources.requested())
         due = self._github.due() if self._github else set()
         sources = self._sources.all() if is_turn or wanted or due else []
-        chosen = [each for each in sources if each.kind == LOCAL and (
+        chosen = [each for each in sources if each.kind == LOCAL and not each.paused_at and (
             is_turn or each.name in wanted)]
         for source in chosen:
             self._sync(source)

@@ -29,7 +29,7 @@ class UpstreamRows:
                         sources.c.next_sync_at <= now())
         with self._engine.connect() as connection:
             return set(connection.scalars(sa.select(sources.c.name).where(
-                sources.c.kind == GITHUB, is_due)))
+                sources.c.kind == GITHUB, sources.c.paused_at.is_(None), is_due)))
 
     def used(self, source_id: int) -> set[tuple[str, str]]:
         """Commit and path of all that versions of the source take from its own repository."""

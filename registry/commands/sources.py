@@ -120,6 +120,24 @@ def keep(client: ApiClient, terminal: Terminal, name: str) -> None:
     _done(terminal, source_words.DECIDED_TO_KEEP, name)
 
 
+@source.command()
+@click.argument("name")
+@api_command
+def pause(client: ApiClient, terminal: Terminal, name: str) -> None:
+    """Sync a source no more until it is resumed; its versions keep serving. For the owner."""
+    client.post("sources", name, "pause")
+    _done(terminal, source_words.PAUSED, name)
+
+
+@source.command()
+@click.argument("name")
+@api_command
+def resume(client: ApiClient, terminal: Terminal, name: str) -> None:
+    """Sync a paused source again, first of all now; for the owner."""
+    client.post("sources", name, "resume")
+    _done(terminal, source_words.RESUMED, name)
+
+
 @source.command("use-my-token")
 @click.argument("name")
 @api_command
@@ -154,11 +172,12 @@ def webhook(client: ApiClient, terminal: Terminal, name: str, is_made: bool) -> 
 def sync(client: ApiClient, terminal: Terminal, names: tuple[str, ...]) -> int:
     """Bring the catalog to a source's newest commit.
 
-    Without a name, every source is synced. Waits for the end and ends with 1 when a sync failed
-    or a file of it is invalid.
+    Without a name, every source is synced that is not paused. Waits for the end and ends with 1
+    when a sync failed or a file of it is invalid.
     """
-    before = {each["name"]: each["synced_at"] for each in client.get("sources")["sources"]}
-    chosen = names or tuple(before)
+    found = client.get("sources")["sources"]
+    before = {each["name"]: each["synced_at"] for each in found}
+    chosen = names or tuple(each["name"] for each in found if not each["paused_at"])
     for name in chosen:
         client.post("sources", name, "sync")
     return _report(client, terminal,

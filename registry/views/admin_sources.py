@@ -6,6 +6,7 @@ from typing import Mapping
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from registry import source_words
 from registry.errors import RegistryError
 from registry.home import BUNDLED, add_bundled
 from registry.trial import Trial
@@ -16,8 +17,8 @@ from registry.views.source_access import (
     AskedSource,
     add_source,
     hidden_sources,
+    managed_source,
     name_of,
-    removable_source,
     visible_source,
 )
 from registry.views.source_state import is_busy, verdict
@@ -64,9 +65,24 @@ def sync(name: str) -> ResponseReturnValue:
     return redirect(url_for("admin_sources.index"), 303)
 
 
+@blueprint.post("/<path:name>/pause")
+def pause(name: str) -> ResponseReturnValue:
+    user = required_admin()
+    services().sources.pause(managed_source(user, name), user.id)
+    flash(_(source_words.PAUSED).format(name=name))
+    return redirect(url_for("admin_sources.index"), 303)
+
+
+@blueprint.post("/<path:name>/resume")
+def resume(name: str) -> ResponseReturnValue:
+    services().sources.resume(managed_source(required_admin(), name))
+    flash(_(source_words.RESUMED).format(name=name))
+    return redirect(url_for("admin_sources.index"), 303)
+
+
 @blueprint.post("/<path:name>/remove")
 def remove(name: str) -> ResponseReturnValue:
-    services().sources.remove(removable_source(required_admin(), name).name)
+    services().sources.remove(managed_source(required_admin(), name).name)
     flash(_("%(name)s and its components are out of the catalog. The repository is as it was.",
             name=name))
     return redirect(url_for("admin_sources.index"), 303)

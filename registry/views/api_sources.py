@@ -15,8 +15,8 @@ from registry.views.source_access import (
     add_source,
     last_sync,
     make_webhook,
+    managed_source,
     owned_source,
-    removable_source,
     required_webhook,
     source_json,
     sponsor,
@@ -51,7 +51,7 @@ def create_source(body: models.NewSource) -> dict[str, Any]:
 @api.route("DELETE", "/sources/<path:name>", status=204, errors=(403, 404))
 def remove_source(name: str) -> None:
     """Take a source and its components out of the catalog; for its owner or an admin."""
-    services().sources.remove(removable_source(auth.required_user(), name).name)
+    services().sources.remove(managed_source(auth.required_user(), name).name)
 
 
 @api.route("GET", "/sources/<path:name>/status", result=models.SourceStatus, errors=(404,))
@@ -60,9 +60,22 @@ def show_source(name: str) -> dict[str, Any]:
     return status_json(visible_source(auth.required_user(), name))
 
 
-@api.route("POST", "/sources/<path:name>/sync", status=202, errors=(404,))
+@api.route("POST", "/sources/<path:name>/pause", status=204, errors=(403, 404))
+def pause_source(name: str) -> None:
+    """Sync it no more until it is resumed; its versions keep serving. For its owner or an admin."""
+    user = auth.required_user()
+    services().sources.pause(managed_source(user, name), user.id)
+
+
+@api.route("POST", "/sources/<path:name>/resume", status=204, errors=(403, 404))
+def resume_source(name: str) -> None:
+    """Sync a paused source again, first of all now; for its owner or an admin."""
+    services().sources.resume(managed_source(auth.required_user(), name))
+
+
+@api.route("POST", "/sources/<path:name>/sync", status=202, errors=(404, 409))
 def sync_source(name: str) -> dict[str, Any]:
-    """Ask for a sync now; it begins within a second."""
+    """Ask for a sync now; it begins within a second. 409 where the source is paused."""
     source = visible_source(auth.required_user(), name)
     services().sources.request_sync(source.name)
     return {}

@@ -67,14 +67,17 @@ def owned_source(user: User, name: str) -> Source:
     return source
 
 
-def removable_source(user: User, name: str) -> Source:
-    """The source, for its owner or an admin, who remove also what is hidden from them."""
+def managed_source(user: User, name: str) -> Source:
+    """The source, for its owner or an admin, who pause and remove also what is hidden from them.
+
+    Raises NotFoundError or ForbiddenError.
+    """
     return next((each for each in hidden_sources(user) if each.name == name), None) \
         or owned_source(user, name)
 
 
 def hidden_sources(user: User) -> list[Source]:
-    """What the user may remove and not see: of their own, or as an admin, anyone's.
+    """What the user may pause or remove and not see: of their own, or as an admin, anyone's.
 
     A private repository that was deleted is read by nobody's token any more, its owner's included.
     """
@@ -166,14 +169,15 @@ def source_json(source: Source) -> dict[str, Any]:
         "state": verdict(source).code, "state_title": verdict(source).title,
         "freshness": freshness(source),
         "upstream_head": source.upstream_head, "checked_at": iso(source.checked_at),
-        "next_sync_at": iso(source.next_sync_at), "is_syncing": is_busy(source)}
+        "next_sync_at": None if source.paused_at else iso(source.next_sync_at),
+        "is_syncing": is_busy(source), "paused_at": iso(source.paused_at)}
 
 
 def status_json(source: Source) -> dict[str, Any]:
     """Everything about one source but its files."""
     return source_json(source) | {
         "warnings": services().sources.warning_counts(source.id).get(source.id, 0),
-        "progress": progress_of(source), "sponsor": name_of(source.sponsor_id),
+        "progress": progress_of(source), "sponsor": source.sponsor, "paused_by": source.pauser,
         "states": [{"code": state.code, "title": state.title, "text": state.text}
                    for state in states_of(source)],
         "held_head": source.held_head, "held_count": source.held_count}

@@ -9,7 +9,7 @@ from registry import source_words
 from registry.source_words import EMPTY, GONE, REPLACED, SHORT
 from registry.sources import GITHUB, Source
 from registry.views.language import gettext as _
-from registry.views.text import iso, span
+from registry.views.text import ago, iso, span
 from registry.wording import N_
 
 STAGES: Mapping[str, str] = {
@@ -37,7 +37,8 @@ def is_on_github(source: Source) -> bool:
 
 def is_busy(source: Source) -> bool:
     """Whether a sync runs, or is about to."""
-    return source.progress is not None or source.sync_requested_at is not None
+    is_wanted = source.sync_requested_at is not None and source.paused_at is None
+    return source.progress is not None or is_wanted
 
 
 def is_behind(source: Source) -> bool:
@@ -76,7 +77,7 @@ def progress_of(source: Source) -> dict[str, Any] | None:
 
 def states_of(source: Source) -> list[State]:
     """Everything that is not as it should be, the worst first; empty where all is well."""
-    found = [_upstream(source), _held(source), _failed(source), _moved(source)]
+    found = [_paused(source), _upstream(source), _held(source), _failed(source), _moved(source)]
     return [state for state in found if state]
 
 
@@ -107,6 +108,9 @@ def note_of(source: Source) -> State | None:
     if source.upstream_state in _WITHDRAWN:
         return State(code=source.upstream_state, tone="warn", title=_("Withdrawn upstream"),
                      text=_(_WITHDRAWN[source.upstream_state]).format(name=source.location))
+    if source.paused_at:
+        return State(code="paused", tone="", title=_("Its source is paused"), text=_(
+            "Newer versions are not seen here until it goes on."))
     if is_on_github(source) and is_behind(source):
         return State(code="behind", tone="", title=_("Behind its repository"),
                      text=freshness(source))
@@ -127,7 +131,22 @@ _WITHDRAWN = {
 _LOST = frozenset({GONE, REPLACED})  # what is not there any more is called nothing there
 
 
+def _paused(source: Source) -> State | None:
+    if source.paused_at is None:
+        return None
+    by = _("%(name)s paused it %(time)s.", name=source.pauser, time=ago(source.paused_at)) \
+        if source.pauser else _("It was paused %(time)s.", time=ago(source.paused_at))
+    return State(code="paused", tone="", title=_("Paused"), text=f"{by} " + _(
+        "Nothing newer is indexed until its owner or an admin resumes it; what is in the "
+        "marketplace stays and runs as before."))
+
+
 def _upstream(source: Source) -> State | None:
+    if source.sponsor_is_out and (source.is_private
+                                  or source.upstream_state == source_words.FORBIDDEN):
+        return State(code=source.sponsor_is_out, tone="bad", title=_("Its token is not used"),
+                     text=source_words.sponsor_is_out(
+                         source.sponsor_is_out, source.location, source.sponsor or "", say=_))
     if source.upstream_state not in source_words.TITLES:
         return None
     return State(code=source.upstream_state, tone="bad" if source.upstream_state != EMPTY
@@ -154,7 +173,7 @@ def _failed(source: Source) -> State | None:
     is_told = source.upstream_state != _SETTLED or (source.held_head and not source.failures)
     if source.sync_error is None or is_told:
         return None
-    again = "" if source.next_sync_at is None else " " + _(
+    again = "" if source.next_sync_at is None or source.paused_at else " " + _(
         "It is tried again at %(time)s.", time=iso(source.next_sync_at.replace(microsecond=0)))
     return State(code="failed", tone="bad", title=_("The last sync failed"),
                  text=f"{source.sync_error}{again}")

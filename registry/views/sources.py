@@ -20,11 +20,11 @@ from registry.views.source_access import (
     add_source,
     hidden_sources,
     make_webhook,
+    managed_source,
     may_change,
     may_sponsor,
     name_of,
     owned_source,
-    removable_source,
     sponsor,
     visible_source,
     webhook_of,
@@ -73,14 +73,32 @@ def show(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/<path:name>/sync")
 def sync(name: str) -> ResponseReturnValue:
-    services().sources.request_sync(visible_source(auth.required_user(), name).name)
-    flash(_("%(name)s is indexed now.", name=name))
-    return redirect(page_url(name), 303)
+    source = visible_source(auth.required_user(), name)
+    return _done(source, lambda: services().sources.request_sync(name),
+                 source_words.ASKED)
+
+
+@blueprint.post("/<path:name>/pause")
+def pause(name: str) -> ResponseReturnValue:
+    user = auth.required_user()
+    source = managed_source(user, name)
+    services().sources.pause(source, user.id)
+    flash(_(source_words.PAUSED).format(name=name))
+    return redirect(_page_or_list(user, source), 303)
+
+
+@blueprint.post("/<path:name>/resume")
+def resume(name: str) -> ResponseReturnValue:
+    user = auth.required_user()
+    source = managed_source(user, name)
+    services().sources.resume(source)
+    flash(_(source_words.RESUMED).format(name=name))
+    return redirect(_page_or_list(user, source), 303)
 
 
 @blueprint.post("/<path:name>/remove")
 def remove(name: str) -> ResponseReturnValue:
-    services().sources.remove(removable_source(auth.required_user(), name).name)
+    services().sources.remove(managed_source(auth.required_user(), name).name)
     flash(_("%(name)s and its components are out of the catalog. The repository is as it was.",
             name=name))
     return redirect(url_for("sources.index"), 303)
@@ -118,6 +136,12 @@ def create_webhook(name: str) -> ResponseReturnValue:
 
 def page_url(name: str) -> str:
     return url_for("sources.show", name=name)
+
+
+def _page_or_list(user: User, source: Source) -> str:
+    """Where to go on: what is hidden from the user has no page for them."""
+    is_hidden = any(each.id == source.id for each in hidden_sources(user))
+    return url_for("sources.index", _anchor="hidden") if is_hidden else page_url(source.name)
 
 
 def _done(source: Source, act: Callable[[], Any], text: str) -> ResponseReturnValue:
@@ -171,7 +195,7 @@ def _people(user: User, source: Source) -> dict[str, Any]:
     """Who owns and syncs the source, and what the viewer may do with it."""
     is_owner = may_change(user, source)
     return {
-        "owner": name_of(source.owner_id), "sponsor": name_of(source.sponsor_id),
+        "owner": name_of(source.owner_id),
         "is_owner": is_owner, "may_sponsor": may_sponsor(user, source),
         "webhook": webhook_of(source) if source.owner_id == user.id else None,
         "github_url": services().repositories.url(source) if is_on_github(source) else None}

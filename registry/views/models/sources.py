@@ -36,6 +36,8 @@ class Source(Answer):
     checked_at: datetime | None = Field(description="When GitHub was last asked for that.")
     next_sync_at: datetime | None
     is_syncing: bool = Field(description="A sync runs, or begins in a moment.")
+    paused_at: datetime | None = Field(
+        description="It is not synced since then, and its versions keep serving; null: it is.")
 
 
 class Sources(Answer):
@@ -94,7 +96,10 @@ class SourceStatus(Source):
     warnings: int = Field(description="Components that could be better written.")
     progress: SyncProgress | None = Field(description="null: no sync runs.")
     states: list[SourceState] = Field(description="What is not as it should be, the worst first.")
-    sponsor: str | None = Field(description="Whose token syncs it; null: none is used.")
+    sponsor: str | None = Field(
+        description="Whose token syncs it; null: none. Of a user who is locked out or was deleted "
+                    "it is not used, which `states` tells.")
+    paused_by: str | None = Field(description="Who paused it; null: nobody, or nobody knows.")
     held_head: str | None = Field(description="A commit that waits for the owner's word.")
     held_count: int = Field(description="How many versions it would take away.")
 
