@@ -7,6 +7,8 @@ import pytest
 from tools import messages
 
 CHINESE = messages.FOLDER / "zh.po"
+PLURAL = re.compile(r"\{%-?\s*trans\b((?:(?!%\}).)*)%\}(?:(?!endtrans).)*?\{%-?\s*pluralize\s*(\w*)",
+                    re.DOTALL)
 PLACES = re.compile(r"%\((\w+)\)[sd]|(?<!\{)\{(\w+(?:![rs])?(?::[^{}]*)?)\}(?!\})")
 
 
@@ -42,6 +44,12 @@ def test_a_translation_has_the_places_of_its_text():
         for text in texts:
             assert places_of(text) <= wanted, message.id
             assert wanted - places_of(text) <= {"num", "count"}, message.id
+
+
+def test_which_form_a_text_takes_is_told_by_its_count():
+    for path in (messages.ROOT / "templates").rglob("*.html"):
+        for values, named in PLURAL.findall(path.read_text()):
+            assert named == "count" or values.split("=")[0].strip() == "count", path.name
 
 
 @pytest.mark.parametrize("wanted, heading", [
