@@ -7,8 +7,8 @@ import pytest
 from tools import messages
 
 CHINESE = messages.FOLDER / "zh.po"
-PLURAL = re.compile(r"\{%-?\s*trans\b((?:(?!%\}).)*)%\}(?:(?!endtrans).)*?\{%-?\s*pluralize\s*(\w*)",
-                    re.DOTALL)
+PLURAL = re.compile(r"\{%-?\s*trans\b((?:(?!%\}).)*)%\}"
+                    r"(?:(?!endtrans).)*?\{%-?\s*pluralize\s*(\w*)", re.DOTALL)
 PLACES = re.compile(r"%\((\w+)\)[sd]|(?<!\{)\{(\w+(?:![rs])?(?::[^{}]*)?)\}(?!\})")
 
 
