@@ -1,7 +1,6 @@
 """A draft of a publication: checked as the indexer does, and compared with what stands there."""
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Collection, Iterator
 
@@ -9,6 +8,7 @@ from registry.catalog import Catalog
 from registry.component import Component, locate, parse
 from registry.component_file import read_file
 from registry.difference import Difference, compare
+from registry.disclosure import data_in, private_places_in, secrets_in
 from registry.entry import Entry
 from registry.errors import ComponentError, InvalidInputError, Problem
 from registry.github_accounts import GitHubAccounts
@@ -33,8 +33,6 @@ from registry.sources import Sources
 from runner.sentence import Sentence
 
 _PASSING = frozenset({Code.LATER, Code.UNREACHABLE, Code.UNKNOWN})
-_SECRET = re.compile(r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|"
-                     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|xox[abp]-[0-9A-Za-z-]{10,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +190,10 @@ class Drafts:
         yield from _replaced(draft, component)
         yield from _version_advice(draft, component, known)
         yield from self._names(component, source, known, draft)
-        found = _SECRET.search(draft.text)
-        if found:
-            line = draft.text.count("\n", 0, found.start()) + 1
-            yield Problem(line=line, column=1, severity="warning", message=Sentence(
-                "This looks like a password or key. Whoever can read the repository can use it; "
-                "take it out, and make it useless where it comes from."))
+        yield from secrets_in(draft.text)
+        if source is None or not source.is_private:
+            yield from private_places_in(draft.text)
+        yield from data_in(draft.text)
 
     def _names(self, component: Component, source: Source | None, known: list[Entry],
                draft: Publication) -> Iterator[Problem]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from registry.disclosure import secrets_in
 from registry.views.api_openapi import Api
 from registry.views.auth import required_user
 from registry.views.models import components as models
@@ -26,4 +27,5 @@ def publish_component(body: models.YamlText) -> dict[str, Any]:
     return {"reference": component.reference, "source": published.source, "type": component.type,
             "name": component.name, "version": component.version, "commit": published.commit,
             "is_known": published.is_known,
-            "warnings": [problem.as_json() for problem in component.warnings]}
+            "warnings": [problem.as_json() for problem in
+                         (*component.warnings, *secrets_in(component.text))]}

@@ -1,6 +1,9 @@
 """What is said of a draft before it is published."""
+from datetime import UTC, datetime
+
 import pytest
 
+from registry.db import github_tokens, repo_access, sources
 from registry.errors import ComponentError, ForbiddenError, InvalidInputError
 from registry.publication import checked_path, checked_repository, may_follow
 from registry.publications import MAX_DRAFTS
@@ -36,10 +39,28 @@ def test_a_higher_version_of_a_known_component_has_nothing_against_it(desk):
     (NEW, {"path": "more/script/tidy.yaml"},
      "warning: script/tidy stands at script/tidy.yaml in this repository"),
     (NEW.replace("in order.", "in order with ghp_" + "x" * 36), {},
-     "warning: This looks like a password or key.")])
+     "warning: This looks like a password or key."),
+    (NEW.replace("in order.", "in order. See http://10.0.0.7/tidy"), {},
+     "warning: `10.0.0.7` is an address inside a network"),
+    (NEW.replace("in order.", "in order. " + "QUJD" * 400), {},
+     "warning: These are 1600 characters of data")])
 def test_what_is_odd_is_said(desk, text, wanted, sentence):
     desk.add_source()
     assert any(each.startswith(sentence) for each in advice(desk, text, **wanted))
+
+
+def test_addresses_of_the_network_are_no_news_to_those_who_read_a_private_repository(desk):
+    text = NEW.replace("in order.", "in order. See http://10.0.0.7/tidy")
+    desk.add_source()
+    draft = desk.draft(text)
+    assert any("10.0.0.7" in each.message for each in desk.drafts.checks(draft))
+    now = datetime.now(UTC).replace(tzinfo=None)
+    with desk.engine.begin() as connection:
+        connection.execute(sources.update().values(is_private=True))
+        connection.execute(github_tokens.update().values(verified_at=now))
+        connection.execute(repo_access.insert().values(
+            user_id=desk.user.id, repo_id=desk.upstream.id, level="read", checked_at=now))
+    assert desk.drafts.checks(draft) == ()
 
 
 def test_a_path_where_the_source_does_not_look_is_said(desk):
