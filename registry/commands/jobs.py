@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import click
 
@@ -15,6 +15,10 @@ from registry.log_printer import LogPrinter, follow
 from registry.terminal import Terminal, local_time, size
 from runner.spec import JOB_STATES, SUCCEEDED
 
+# When a job starts that fits so; None: the runner says when.
+FIT_STARTS = {"now": "as soon as all of it is here", "later": None,
+              "never": "never on this machine"}
+
 
 @click.command()
 @click.argument("job", metavar="FILE|REFERENCE")
@@ -23,26 +27,32 @@ from runner.spec import JOB_STATES, SUCCEEDED
 @click.option("--name", help="Name of this run; the job's own name when left out.")
 @click.option("--follow", "is_followed", is_flag=True,
               help="Print the logs until the job ends; exit with 1 unless it succeeded.")
+@click.option("--dry-run", "is_dry", is_flag=True,
+              help="Run nothing: say whether it fits, what must be brought here, when it starts.")
 @api_command
 def submit(client: ApiClient, terminal: Terminal, job: str, parameters: tuple[str, ...],
-           name: str | None, is_followed: bool) -> int:
+           name: str | None, is_followed: bool, is_dry: bool) -> int:
     """Submit a job, from a file or from the marketplace.
 
     A file is a path that exists or ends in .yaml or .yml, or - for standard input. A reference
     is [SOURCE:][TYPE/]NAME[@VERSION]. Values are taken as written. A connection that breaks does
-    not submit the job twice.
+    not submit the job twice. --dry-run ends with 1 for a job that this machine can never run.
     """
+    if is_dry and is_followed:
+        raise click.UsageError("--dry-run runs nothing, so there is nothing to --follow.")
     body = {**_what(job), "parameters": dict(map(_parameter, parameters))}
     if name:
         body["name"] = name
     try:
-        made = client.submit(body)
+        made = client.post("outlook", body=body) if is_dry else client.submit(body)
     except InvalidInputError as error:
         file = job if "yaml" in body else ""
         click.secho("\n".join(error_lines(error, file)), fg="red", err=True)
         return 1
     for warning in made["warnings"]:
         terminal.say(f"warning: {warning['message']}", "yellow")
+    if is_dry:
+        return _print_outlook(terminal, made)
     if is_followed:
         terminal.say(f"Job {made['id']}: {made['url']}")
         return _follow(JobStream(client, made["id"]), terminal)
@@ -170,6 +180,39 @@ def release(client: ApiClient, terminal: Terminal, id_: str) -> None:
     if terminal.is_json:
         terminal.json(found)
     terminal.say(f"Nothing of job {id_} is kept any more; its logs and artifacts stay.")
+
+
+def _print_outlook(terminal: Terminal, found: dict[str, Any]) -> int:
+    """What a job would find; 1 where it never fits."""
+    if terminal.is_json:
+        terminal.json(found)
+    else:
+        starts = FIT_STARTS[found["fit"]] or local_time(found["expected_start"])
+        terminal.fields([
+            ("fit", f"{found['fit']}: {found['reason']}"), ("free", _amounts(found["free"])),
+            ("of", _amounts(found["whole"])), ("to bring", _to_bring(found["supplies"])),
+            ("starts", starts or "nobody knows: a job before it has no time limit")])
+        terminal.result("")
+        terminal.table(["kind", "missing", "uri"], [
+            (each["kind"], _missing(each["missing"]), each["uri"]) for each in found["supplies"]])
+    return 1 if found["fit"] == "never" else 0
+
+
+def _amounts(amount: Mapping[str, int]) -> str:
+    return f"{amount['cpus']} CPU, {amount['memory_mb']} MB, {amount['gpus']} GPU"
+
+
+def _to_bring(supplies: Sequence[Mapping[str, Any]]) -> str:
+    """The sum over what is not here; what nobody knows is counted."""
+    known = sum(each["missing"] or 0 for each in supplies)
+    unknown = sum(each["missing"] is None for each in supplies)
+    parts = [size(known)] if known else []
+    parts += [f"{unknown} of unknown size"] if unknown else []
+    return " + ".join(parts) or "nothing"
+
+
+def _missing(count: int | None) -> str:
+    return "unknown" if count is None else size(count) if count else "here"
 
 
 def _print_found(terminal: Terminal, found: dict[str, Any]) -> None:

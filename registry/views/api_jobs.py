@@ -74,7 +74,8 @@ def fetch_job(body: models.FetchRequest) -> dict[str, Any]:
 def outlook(body: models.JobRequest) -> dict[str, Any]:
     """What a job would find if it were submitted now: room, what is missing here, its start."""
     made = submissions.resolved(auth.required_user(), _submission(body))
-    return services().runner.outlook(made.spec)
+    return {**services().runner.outlook(made.spec),
+            "warnings": [problem.as_json() for problem in made.advice]}
 
 
 @api.route("POST", "/jobs", body=models.JobRequest, headers=KEY_HEADER, status=201,

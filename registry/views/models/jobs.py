@@ -68,6 +68,7 @@ class Outlook(Answer):
     supplies: list[Supply]
     whole: Amount = Field(description="All that the machine has for jobs.")
     free: Amount
+    warnings: list[Problem] = Field(description="What owners say of the versions that it uses.")
 
 
 class JobSummary(Answer):

@@ -28,6 +28,17 @@ def lines(*found, cursor="1.1", is_complete=True):
             "cursor": cursor, "is_complete": is_complete}
 
 
+def outlook(**rest):
+    missing = {"busybox:1": ("image", 0), "https://h.org/x": ("file", 1_500_000),
+               "https://h.org/y": ("git", None)}
+    return {"fit": "now", "reason": "6 of 8 CPUs are free.", "expected_start": None,
+            "supplies": [{"kind": kind, "uri": uri, "missing": count}
+                         for uri, (kind, count) in missing.items()],
+            "whole": {"cpus": 8, "memory_mb": 16000, "gpus": 1},
+            "free": {"cpus": 6, "memory_mb": 12000, "gpus": 0},
+            "warnings": [{"message": "job/digits is deprecated."}], **rest}
+
+
 def component(name="digits", **rest):
     return {"type": "job", "name": name, "reference": f"job/{name}@1.0.0", "version": "1.0.0",
             "contributor": "ann", "description": "Reads\ndigits", **rest}

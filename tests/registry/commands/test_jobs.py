@@ -10,7 +10,7 @@ from registry.api_client import ApiClient
 from registry.job_stream import JobStream, Progress
 from registry.log_printer import LogPrinter
 from tests.fakes.scripted_server import DROP, Answer
-from tests.registry.commands.bodies import job, lines, page
+from tests.registry.commands.bodies import job, lines, outlook, page
 
 JOB = Path(__file__).parents[3] / "marketplace" / "job" / "digits_classifier.yaml"
 
@@ -28,6 +28,27 @@ def test_submit_of_a_file_sends_its_text(run, server):
     server.answers["POST /jobs"] = [Answer(job(), 201)]
     run("submit", JOB)
     assert server.requests[0].body == {"yaml": JOB.read_text(), "parameters": {}}
+
+
+def test_a_dry_run_tells_what_the_job_would_find_and_runs_nothing(run, server):
+    server.answers["POST /outlook"] = [outlook()]
+    code, out, err = run("submit", "job/digits", "-p", "epochs=3", "--dry-run")
+    assert code == 0 and "is deprecated" in err
+    told = dict(line.split(":", 1) for line in out.splitlines()[:5])
+    assert {name: value.strip() for name, value in told.items()} == {
+        "fit": "now: 6 of 8 CPUs are free.", "free": "6 CPU, 12000 MB, 0 GPU",
+        "of": "8 CPU, 16000 MB, 1 GPU", "to bring": "1.5 MB + 1 of unknown size",
+        "starts": "as soon as all of it is here"}
+    assert out.splitlines()[-3:] == ["image\there\tbusybox:1", "file\t1.5 MB\thttps://h.org/x",
+                                     "git\tunknown\thttps://h.org/y"]
+    assert [request.path for request in server.requests] == ["/outlook"]
+
+
+def test_a_dry_run_of_what_never_fits_ends_with_1(run, server):
+    server.answers["POST /outlook"] = [outlook(fit="never", reason="It wants 99 CPUs.")]
+    code, out, _ = run("submit", "job/digits", "--dry-run", "--json")
+    assert code == 1 and json.loads(out)["reason"] == "It wants 99 CPUs."
+    assert run("submit", "job/digits", "--dry-run", "--follow")[0] == 2
 
 
 def test_a_submission_that_is_cut_off_is_sent_again_with_the_same_key(run, server):
