@@ -28,6 +28,10 @@ form.elements.file.addEventListener("change", () => {
   if (form.elements.file.files.length) form.requestSubmit(form.querySelector("[value=import]"));
 });
 
-const answer = await call("/schemas");
-schemas = answer.ok ? answer.body : null;
-check();
+async function start() {
+  const answer = await call("/schemas");
+  schemas = answer.ok ? answer.body : null;
+  check();
+}
+
+start();
