@@ -32,7 +32,6 @@ const { metafile, outputFiles } = await build({
   absWorkingDir: here, entryPoints: entries.map((name) => join("src", name)), outdir: folder,
   bundle: true, minify: true, splitting: true, format: "esm", target: "es2022", metafile: true,
   entryNames: "[name]-[hash]", chunkNames: "part-[hash]", legalComments: "linked", charset: "utf8",
-  supported: { "top-level-await": false }, // WebKit runs what such a module imports too early
   plugins: [scss], logLevel: "warning", write: false, preserveSymlinks: true,
   inject: ["src/site.js"], // every page has it, so what scripts share lies with it: one file, not many small ones
 });

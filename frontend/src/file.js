@@ -72,10 +72,6 @@ async function draw({ names, values, is_cut: isCut }) {
   addEventListener("resize", () => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
 }
 
-async function start() {
-  const answer = await ask(section.dataset.url);
-  const found = await answer?.json().catch(() => null);
-  if (found?.names.length) draw(found);
-}
-
-start();
+const answer = await ask(section.dataset.url);
+const found = await answer?.json().catch(() => null);
+if (found?.names.length) draw(found);

@@ -15,15 +15,11 @@ function update(html) {
   document.title = document.getElementById("live-state").dataset.title;
 }
 
-async function follow() {
-  for (;;) {
-    const { final, wait } = document.getElementById("live-state").dataset;
-    if (final) return;
-    await pause(Number(wait));
-    await whileHidden();
-    const answer = await ask(live.dataset.url);
-    if (answer) update(await answer.text());
-  }
+for (;;) {
+  const { final, wait } = document.getElementById("live-state").dataset;
+  if (final) break;
+  await pause(Number(wait));
+  await whileHidden();
+  const answer = await ask(live.dataset.url);
+  if (answer) update(await answer.text());
 }
-
-follow();

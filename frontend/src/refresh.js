@@ -20,14 +20,9 @@ async function look() {
 }
 
 const every = () => Number(live()?.dataset.every) || POLL_MS;
-
-async function follow() {
-  let wait = every();
-  while (live() && "busy" in live().dataset) {
-    await pause(wait);
-    if (document.hidden) continue;
-    wait = await look().catch(() => false) ? every() : Math.min(wait * 2, MOST_MS);
-  }
+let wait = every();
+while (live() && "busy" in live().dataset) {
+  await pause(wait);
+  if (document.hidden) continue;
+  wait = await look().catch(() => false) ? every() : Math.min(wait * 2, MOST_MS);
 }
-
-follow();

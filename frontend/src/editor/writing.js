@@ -28,10 +28,6 @@ form.elements.file.addEventListener("change", () => {
   if (form.elements.file.files.length) form.requestSubmit(form.querySelector("[value=import]"));
 });
 
-async function start() {
-  const answer = await call("/schemas");
-  schemas = answer.ok ? answer.body : null;
-  check();
-}
-
-start();
+const answer = await call("/schemas");
+schemas = answer.ok ? answer.body : null;
+check();

@@ -299,15 +299,10 @@ if (linked.size) {
   const { doc } = read(started);
   editor.markLines([...linked].map((name) => doc.getIn(["parameters", name], true)?.range?.[0]).filter(Number.isInteger).map((at) => editor.view.state.doc.lineAt(at).number));
 }
-
-async function start() {
-  if (!await takeShared()) offerDraft();
-  const wanted = new URLSearchParams(location.search).get("focus");
-  if (wanted) focusOn(wanted, fields, note);
-  isTouched = false;
-  const answer = await call("/schemas");
-  schemas = answer.ok ? answer.body : null;
-  check();
-}
-
-start();
+if (!await takeShared()) offerDraft();
+const wanted = new URLSearchParams(location.search).get("focus");
+if (wanted) focusOn(wanted, fields, note);
+isTouched = false;
+const answer = await call("/schemas");
+schemas = answer.ok ? answer.body : null;
+check();
