@@ -23,6 +23,8 @@ from runner.spec import JobSpec, Login
 TIMEOUT_S = 10.0
 SEARCH_S = 30.0  # a log of a gigabyte is read from its beginning
 CHUNK_BYTES = 1 << 16
+AWAY = Sentence("The runner does not answer, so no job can be started, stopped or looked at now. What "
+                "runs goes on.")
 
 
 class _UnixConnection(HTTPConnection):
@@ -106,9 +108,10 @@ class RunnerClient:
         """Whether the job fits `now`, `later` or `never`, and the reason."""
         return self._json("POST", ("explain",), body={"spec": spec.as_json()})
 
-    def outlook(self, spec: JobSpec) -> dict[str, Any]:
+    def outlook(self, spec: JobSpec, logins: Iterable[Login] = ()) -> dict[str, Any]:
         """What the job would find if it were submitted now; some of it is asked of the web."""
-        return self._json("POST", ("outlook",), body={"spec": spec.as_json()})
+        return self._json("POST", ("outlook",), body={
+            "spec": spec.as_json(), "logins": [vars(login) for login in logins]})
 
     def submit(self, spec: JobSpec, key: str | None = None, logins: Iterable[Login] = ()
                ) -> dict[str, Any]:
@@ -294,8 +297,8 @@ class RunnerClient:
         try:
             yield
         except (OSError, HTTPException, ValueError, KeyError) as error:
-            raise RunnerUnavailableError(Sentence(
-                "The runner does not answer at {url}. Start it with `paishare serve`, or set "
+            raise RunnerUnavailableError(AWAY, Sentence(
+                "It is expected at {url}. Start it with `paishare serve`, or set "
                 "PAISHARE_RUNNER_URL to where it listens.", url=self.url)) from error
 
 
@@ -322,11 +325,11 @@ def _refuse(status: int, text: bytes) -> NoReturn:
     if status == 404:
         raise NotFoundError(message)
     if status == 401:
-        raise RunnerUnavailableError(Sentence(
+        raise RunnerUnavailableError(AWAY, Sentence(
             "The runner refused the registry's token. Give both the same one: RUNNER_TOKEN there, "
             "PAISHARE_RUNNER_TOKEN here."))
     if status < 500:
         raise InvalidInputError(message, problems)
-    raise RunnerUnavailableError(Sentence(
-        "The runner could not do it: {message} Its log says more: logs/runner.log.",
-        message=message))
+    raise RunnerUnavailableError(
+        Sentence("The runner could not do it: {message}", message=message),
+        Sentence("Its log says more: logs/runner.log."))

@@ -129,7 +129,9 @@ def _add_machine_routes(app: Flask, worker: Worker) -> None:
 
     @app.post("/outlook")
     def outlook() -> Response:
-        found, seen = worker.outlook(job_spec_from_json(_body().get("spec"))), worker.queue.look()
+        found = worker.outlook(job_spec_from_json(_body().get("spec")),
+                               logins_from_json(_body().get("logins")))
+        seen = worker.queue.look()
         return jsonify(
             fit=found.fit.fit, reason=found.fit.reason, expected_start=found.expected_start,
             supplies=[vars(each) for each in found.supplies],
@@ -236,9 +238,14 @@ def _whole(worker: Worker, job: Job) -> dict[str, Any]:
 
 
 def _usage(worker: Worker, job: Job, attempt: int, task: Any) -> dict[str, Any] | None:
-    """The newest sample of a task; what ran out of memory had its whole limit, seen or not."""
+    """The newest sample of a task, if it tells anything.
+
+    What ran out of memory had its whole limit, seen or not.
+    """
     found = metrics.last(worker.folders.metrics(job.id, attempt, task["role"], task["idx"]))
-    if found and task["oom_killed"]:
+    if found is None or not metrics.is_telling(found, task["started_at"]):
+        return None
+    if task["oom_killed"]:
         role, = (each for each in job.spec.task_roles if each.name == task["role"])
         found["peak_memory"] = max(found["peak_memory"], role.resources.memory_mb << 20)
     return found

@@ -144,6 +144,16 @@ class DockerDriver:
             raise
         return found["Id"], found["Config"].get("WorkingDir") or ""
 
+    def layers(self, digest: str) -> tuple[str, ...]:
+        """What an image's layers unpack to, from the lowest on; none where it is not here."""
+        try:
+            with _translated(Sentence("Looking for image {uri}", uri=digest)):
+                return tuple(self._api.inspect_image(digest)["RootFS"].get("Layers") or ())
+        except EngineError as error:
+            if isinstance(error.__cause__, docker_errors.NotFound):
+                return ()
+            raise
+
     def image_ids(self) -> frozenset[str]:
         """The content digest of every image that is here."""
         with _translated(Sentence("Listing images")):

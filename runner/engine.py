@@ -118,8 +118,11 @@ class Engine(Protocol):
         Costs next to nothing where all is there. Raises EngineError, StagingError or Cancelled.
         """
 
-    def supplies(self, spec: JobSpec) -> Sequence[Supply]:
-        """What `prepare` would have to bring; nothing is brought."""
+    def supplies(self, spec: JobSpec, logins: Sequence[Login]) -> Sequence[Supply]:
+        """What `prepare` would have to bring; nothing is brought.
+
+        Registries are asked with the job's `logins`, the first to each.
+        """
 
     def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
         """How far each pull of an image is that the job waits for."""

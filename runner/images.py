@@ -6,12 +6,14 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from itertools import takewhile
+from typing import Any, Callable, Collection, Iterator, Sequence
 
 from runner import pull_faults
 from runner.docker_driver import DockerDriver, Pull, PullError
 from runner.errors import Cancelled, EngineError, RunnerError
 from runner.image_access import ImageAccess
+from runner.image_sizes import Layer
 from runner.pull_progress import PullProgress
 from runner.sentence import Sentence
 from runner.spec import Image, Login
@@ -59,6 +61,7 @@ class Images:
         self._driver, self._access = driver, access
         self._make_room, self._stall_s, self._clock = make_room, stall_s, clock
         self._lock = threading.Lock()
+        self._layers: dict[str, Sequence[str]] = {}
         self._pulls: dict[str, _Pulling] = {}  # in order of arrival; the first ones run
 
     def of(self, job_id: str) -> list[dict[str, Any]]:
@@ -72,6 +75,19 @@ class Images:
         found = self._driver.image(image.digest or image.uri)
         is_here = found is not None and self._access.may_use(found[0], image.uri, user)
         return Supply(kind="image", uri=image.uri, missing=0 if is_here else None)
+
+    def missing(self, layers: Sequence[Layer]) -> int:
+        """Bytes of those layers that are not here; one is, on top of the same ones alone."""
+        wanted = [layer.diff_id for layer in layers]
+        here = max((_in_common(wanted, each) for each in self._layers_here()), default=0)
+        return sum(layer.size for layer in layers[here:])
+
+    def _layers_here(self) -> Collection[Sequence[str]]:
+        """The layers of every image; an image is looked at once, for it never changes."""
+        ids = self._driver.image_ids()
+        known = {id_: self._layers.get(id_) or self._driver.layers(id_) for id_ in ids}
+        self._layers = known
+        return known.values()
 
     def bring(self, image: Image, want: Want) -> Brought:
         """Have an image here, and know that this user may use it.
@@ -205,6 +221,12 @@ class Images:
         with self._lock:
             if self._pulls.get(pull.image.uri) is pull:
                 del self._pulls[pull.image.uri]
+
+
+def _in_common(wanted: Sequence[str], found: Sequence[str]) -> int:
+    """With how many equal ones both begin."""
+    pairs = zip(wanted, found)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] != "", pairs))
 
 
 class _Pulling:

@@ -11,7 +11,7 @@ from runner.engine import Console, Errand, Gang, GangKey, Listener, Slot
 from runner.node_agent import STARTS_AT_ONCE, NodeAgent
 from runner.room import Room, needs_of, whole_of
 from runner.scheduler import LATER, Fit, Placement, both, explain, place
-from runner.spec import JobSpec
+from runner.spec import JobSpec, Login
 from runner.supplies import Supply
 
 
@@ -114,8 +114,8 @@ class LocalEngine:
     def prepare(self, errand: Errand) -> JobSpec:
         return self._agent.preparation.run(errand)
 
-    def supplies(self, spec: JobSpec) -> Sequence[Supply]:
-        return self._agent.preparation.supplies(spec)
+    def supplies(self, spec: JobSpec, logins: Sequence[Login]) -> Sequence[Supply]:
+        return self._agent.preparation.supplies(spec, logins)
 
     def pulls(self, job: str) -> Sequence[Mapping[str, Any]]:
         return self._agent.preparation.images.of(job)

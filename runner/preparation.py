@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Sequence
 
 from runner.artifacts import JobFolders
 from runner.engine import Errand
@@ -12,7 +13,7 @@ from runner.housekeeping import Housekeeper
 from runner.image_sizes import ImageSizes
 from runner.images import Images, Want
 from runner.sentence import plural
-from runner.spec import Image, Input, JobSpec
+from runner.spec import Image, Input, JobSpec, Login
 from runner.staging import Owner, Stager
 from runner.supplies import Supply
 
@@ -44,19 +45,23 @@ class Preparation:
             script=tuple(pinned[item] for item in role.script),
             storage=tuple(pinned[item] for item in role.storage)) for role in roles))
 
-    def supplies(self, spec: JobSpec) -> list[Supply]:
+    def supplies(self, spec: JobSpec, logins: Sequence[Login]) -> list[Supply]:
         """What `run` would have to bring now; each image and input once."""
+        login_to = {each.server: each for each in reversed(logins)}
         images = dict.fromkeys(role.image for role in spec.task_roles)
         inputs = dict.fromkeys(item for role in spec.task_roles for item in role.inputs)
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
             looks = pool.map(self.stager.supply, inputs)
-            return [*pool.map(lambda image: self._supply(image, spec.user), images), *looks]
+            return [*pool.map(lambda image: self._supply(
+                image, spec.user, login_to.get(image.server)), images), *looks]
 
-    def _supply(self, image: Image, user: str) -> Supply:
+    def _supply(self, image: Image, user: str, login: Login | None) -> Supply:
         found = self.images.supply(image, user)
         if found.missing == 0:
             return found
-        return dataclasses.replace(found, missing=self.image_sizes.of(image))
+        layers = self.image_sizes.of(image, login)
+        return dataclasses.replace(
+            found, missing=None if layers is None else self.images.missing(layers))
 
     def _image(self, errand: Errand, image: Image) -> Image:
         brought = self.images.bring(image, Want(

@@ -140,9 +140,9 @@ class Worker:
     def explain(self, spec: JobSpec) -> Fit:
         return self.queue.explain(spec)
 
-    def outlook(self, spec: JobSpec) -> Outlook:
-        """What would become of a job that came now; nothing of it is begun."""
-        return Outlook(fit=self.explain(spec), supplies=self.engine.supplies(spec),
+    def outlook(self, spec: JobSpec, logins: Sequence[Login] = ()) -> Outlook:
+        """What would become of a job that came now; nothing of it is begun or kept."""
+        return Outlook(fit=self.explain(spec), supplies=self.engine.supplies(spec, logins),
                        expected_start=self.queue.expected_start_of(spec))
 
     def pause(self, reason: str) -> None:

@@ -199,7 +199,7 @@ def _print_outlook(terminal: Terminal, found: dict[str, Any]) -> int:
 
 
 def _amounts(amount: Mapping[str, int]) -> str:
-    return f"{amount['cpus']} CPU, {amount['memory_mb']} MB, {amount['gpus']} GPU"
+    return f"{amount['cpus']} CPU, {amount['memory_mb']} MiB, {amount['gpus']} GPU"
 
 
 def _to_bring(supplies: Sequence[Mapping[str, Any]]) -> str:

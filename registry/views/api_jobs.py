@@ -73,8 +73,9 @@ def fetch_job(body: models.FetchRequest) -> dict[str, Any]:
            errors=(404, 409, 410, 503))
 def outlook(body: models.JobRequest) -> dict[str, Any]:
     """What a job would find if it were submitted now: room, what is missing here, its start."""
-    made = submissions.resolved(auth.required_user(), _submission(body))
-    return {**services().runner.outlook(made.spec),
+    user, wanted = auth.required_user(), _submission(body)
+    made = submissions.resolved(user, wanted)
+    return {**submissions.outlook(user, made.spec, submissions.logins_of(wanted)),
             "warnings": [problem.as_json() for problem in made.advice]}
 
 

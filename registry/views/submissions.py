@@ -87,6 +87,12 @@ def submit(user: User, spec: JobSpec, key: str | None, brought: Sequence[Login] 
     return job
 
 
+def outlook(user: User, spec: JobSpec, brought: Sequence[Login] = ()) -> dict[str, Any]:
+    """What a job would find now; registries of its images are asked as for itself. As `submit`."""
+    logins = services().image_logins.for_job(spec, user_id=user.id)
+    return services().runner.outlook(spec, [*brought, *logins])
+
+
 def again(user: User, receipt: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
     """Run what a receipt tells of once more, for this user.
 

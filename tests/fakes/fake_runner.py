@@ -212,6 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", ["explain"]:
                 self._json(runner.fit)
             case "POST", ["outlook"]:
+                runner.logins["outlook"] = body["logins"]
                 self._json({**runner.fit, **runner.outlook})
             case "POST", ["jobs"]:
                 job, status = runner.enqueue(body["spec"], self.headers.get("Idempotency-Key"))

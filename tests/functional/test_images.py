@@ -8,7 +8,9 @@ import pytest
 from runner.docker_driver import DockerDriver
 from runner.errors import EngineError
 from runner.image_access import ImageAccess
+from runner.image_sizes import ImageSizes
 from runner.images import Cancelled, Images, Want
+from runner.network import Network
 from runner.spec import Image, Login
 from tests.functional.registry_server import Registry
 from tests.functional.runner_process import wait_for
@@ -218,3 +220,17 @@ def test_a_pull_of_which_nothing_comes_is_the_platforms_fault(public, tmp_path):
     public.gate.set()
     assert error.is_platform and "nothing of it came for 20 minutes" in error.message
     assert images.of("one") == []
+
+
+def test_of_an_image_that_is_not_here_only_the_layers_count_that_are_missing(private, images):
+    uri = private.push("team/part:1", layers=2, layer_bytes=BIG)
+    ann = Login(**private.login("ann"))
+    sizes = ImageSizes(Network(allow_loopback=True))
+    assert sizes.of(Image(uri=uri)) is None
+    layers = sizes.of(Image(uri=uri), ann)
+    whole = sum(layer.size for layer in layers)
+    lowest, *noise = [layer.size for layer in layers]
+    assert len(noise) == 3 and min(noise[:2]) > BIG * 0.9
+    assert images.missing(layers) == whole - lowest == sum(noise), "busybox is here"
+    images.bring(Image(uri=uri), want(private, login="ann"))
+    assert images.missing(layers) == layers[-1].size

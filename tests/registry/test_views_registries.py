@@ -46,6 +46,14 @@ def test_a_login_goes_with_its_users_jobs_beside_the_spec(web, ann):
     assert list(web.runner.logins.values())[1:] == [[], []]
 
 
+def test_how_large_an_image_is_is_asked_with_the_login_of_who_looks(web, ann):
+    add(ann)
+    for name, secrets in (("ann", [CANARY]), ("bob", [])):
+        answer = web.program(name).post("/outlook", {"yaml": PRIVATE})
+        assert answer.status_code == 200 and CANARY not in answer.text
+        assert [each["secret"] for each in web.runner.logins["outlook"]] == secrets
+
+
 def test_the_page_adds_and_removes_a_login_and_never_shows_the_secret(web):
     browser = web.browser("ann")
     answer = browser.post("/settings/registries", server="https://ghcr.io/v2/", username="octo",

@@ -36,8 +36,8 @@ def test_a_dry_run_tells_what_the_job_would_find_and_runs_nothing(run, server):
     assert code == 0 and "is deprecated" in err
     told = dict(line.split(":", 1) for line in out.splitlines()[:5])
     assert {name: value.strip() for name, value in told.items()} == {
-        "fit": "now: 6 of 8 CPUs are free.", "free": "6 CPU, 12000 MB, 0 GPU",
-        "of": "8 CPU, 16000 MB, 1 GPU", "to bring": "1.5 MB + 1 of unknown size",
+        "fit": "now: 6 of 8 CPUs are free.", "free": "6 CPU, 12000 MiB, 0 GPU",
+        "of": "8 CPU, 16000 MiB, 1 GPU", "to bring": "1.5 MB + 1 of unknown size",
         "starts": "as soon as all of it is here"}
     assert out.splitlines()[-3:] == ["image\there\tbusybox:1", "file\t1.5 MB\thttps://h.org/x",
                                      "git\tunknown\thttps://h.org/y"]
