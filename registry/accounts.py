@@ -16,6 +16,7 @@ from registry.db import (
     api_tokens,
     github_tokens,
     image_logins,
+    metadata,
     publications,
     repo_access,
     users,
@@ -72,6 +73,16 @@ class ApiToken:
     name: str
     created_at: datetime
     last_used_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belongings:
+    """How much of each is only the user's, and goes with the account."""
+
+    api_tokens: int
+    github_tokens: int
+    image_logins: int
+    publications: int
 
 
 class Accounts:
@@ -158,6 +169,14 @@ class Accounts:
 
     def unlock(self, user: User) -> None:
         self._change(user, locked_at=None)
+
+    def belongings(self, user: User) -> Belongings:
+        """What `delete` would delete."""
+        with self._engine.connect() as connection:
+            return Belongings(**{field.name: connection.scalar(
+                sa.select(sa.func.count()).select_from(metadata.tables[field.name]).where(
+                    metadata.tables[field.name].c.user_id == user.id)) or 0
+                for field in fields(Belongings)})
 
     def delete(self, user: User) -> None:
         """Delete all that is only the user's: password, tokens, logins, publications, choices.

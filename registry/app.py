@@ -46,6 +46,7 @@ from registry.views import (
     assets,
     auth,
     badges,
+    departures,
     errors,
     feeds,
     job_files,
@@ -101,8 +102,8 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for part in (security, auth, errors, text, private_pages, language, appearance, assets):
         part.register(app)
     for page in (feeds, badges, marketplace, versions, marks, submit, publish, jobs, job_files,
-                 live, terminals, sources, settings, machine, admin, admin_sources, api_docs,
-                 monitoring):
+                 live, terminals, sources, settings, machine, admin, admin_sources, departures,
+                 api_docs, monitoring):
         app.register_blueprint(page.blueprint)
     for api in api_docs.APIS:
         app.register_blueprint(api.blueprint)

@@ -57,6 +57,7 @@ class Shelves:
         with self._alone():
             store = self._store(name)
             source = self._source(name, store, user)
+            self._refuse_if_paused(source)
             self._refuse_if_taken(component, name, user)
             self._refuse_if_purged(component, name, user)
             known = _versions(store, _path(component))
@@ -91,6 +92,13 @@ class Shelves:
             message=f"Publish {component.reference}\n", time_s=int(time.time()))
         return Published(component=component, source=name, commit=commit, is_first=is_first,
                          is_known=False)
+
+    def _refuse_if_paused(self, source: Source | None) -> None:
+        """What is published is to be found at once."""
+        if source and source.paused_at:
+            raise ConflictError(Sentence(
+                "The source {name}, which is your shelf, is paused. Resume it on its page, or with "
+                "`paishare source resume {name}`, and publish again.", name=source.name))
 
     def _refuse_if_taken(self, component: Component, name: str, user: User) -> None:
         """A second component of one name would make every reference to the first one ambiguous."""

@@ -81,8 +81,13 @@ def lock(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/users/<name>/unlock")
 def unlock(name: str) -> ResponseReturnValue:
-    return _changed(name, services().accounts.unlock,
+    return _changed(name, _let_in,
                     _("%(name)s may log in again, and the tokens work.", name=name))
+
+
+def _let_in(user: User) -> None:
+    services().accounts.unlock(user)
+    services().sources.request_sponsored(user.id)
 
 
 @blueprint.post("/users/<name>/tokens/<int(max=2147483647):id_>/revoke")

@@ -16,9 +16,9 @@ from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,
     add_source,
+    called,
     hidden_sources,
     managed_source,
-    name_of,
     visible_source,
 )
 from registry.views.source_state import is_busy, verdict
@@ -102,7 +102,7 @@ def _page(*, trial: Trial | None = None, wrong: str = "", given: Mapping[str, st
     users = services().relations.dependents(user_id=user.id)
     found = known.visible(user_id=user.id)
     rows = [{"source": source, "verdict": verdict(source), "warnings": warned.get(source.id, 0),
-             "owner": name_of(source.owner_id), "users": users.get(source.id, []),
+             "owner": called(source.owner_id), "users": users.get(source.id, []),
              "broken": known.problems(source.id)[:MAX_FILES] if source.problems else []}
             for source in found]
     return render_template(

@@ -28,7 +28,7 @@ OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
 OPENPAI_OWN = frozenset({
     "NoApiError", "NoUserError", "NoJobError", "NoJobConfigError", "NoJobSshInfoError",
     "NoVirtualClusterError", "ConflictJobError", "ConflictUserError", "IncorrectPasswordError",
-    "InvalidProtocolError"})
+    "InvalidProtocolError", "RemoveAdminError"})
 TEXTS = {
     400: Sentence("The request could not be understood. Go back, reload the page and try again."),
     404: Sentence("There is no such page. Check the address, or search the marketplace."),

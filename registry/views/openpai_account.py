@@ -37,7 +37,7 @@ def open_to_other_pages(response: Response) -> Response:
     """As OpenPAI's server did. Cookies are not sent along from there, tokens may be."""
     response.headers["Access-Control-Allow-Origin"] = "*"
     response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
-    response.headers["Access-Control-Allow-Methods"] = "PUT, OPTIONS"
+    response.headers["Access-Control-Allow-Methods"] = "PUT, DELETE, OPTIONS"
     return response
 
 

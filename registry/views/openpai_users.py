@@ -18,6 +18,7 @@ from registry.errors import (
     RegistryError,
 )
 from registry.views import auth
+from registry.views.departures import delete_user
 from registry.views.openpai_account import open_to_other_pages
 from registry.views.services import services
 
@@ -82,6 +83,19 @@ def put_user() -> ResponseReturnValue:
             taken = ConflictError(f"User name {name} already exists.")
             raise _coded(taken, "ConflictUserError") from error
     return jsonify(message="update successfully"), 201
+
+
+@blueprint.delete("/user")
+def remove_user() -> ResponseReturnValue:
+    """For admins; an admin is not deleted so, as there."""
+    admin = auth.required_admin("delete users")
+    name = _values("username")["username"]
+    user = _user(name)
+    if user.is_admin:
+        raise _coded(ForbiddenError(
+            f"Admin {name} is not allowed to remove."), "RemoveAdminError")
+    delete_user(admin, user)
+    return jsonify(message="remove successfully")
 
 
 @blueprint.get("/virtual-clusters")

@@ -22,6 +22,7 @@ from registry.repository_name import check_branch
 from registry.sources import NewRepository, Source
 from registry.views import auth
 from registry.views.addresses import address_of
+from registry.views.language import gettext as _
 from registry.views.services import services
 from registry.views.source_state import (
     State,
@@ -205,9 +206,22 @@ def last_sync() -> datetime | None:
 
 
 def name_of(user_id: int | None) -> str | None:
-    """What a user is called; None where there is none, or none any more."""
+    """What a user is called, or was; None where there is none."""
+    found = _user(user_id)
+    return found.name if found else None
+
+
+def called(user_id: int | None) -> str | None:
+    """The same for a page, which says whom there is no more."""
+    found = _user(user_id)
+    if found and found.deleted_at:
+        return _("%(name)s (deleted)", name=found.name)
+    return found.name if found else None
+
+
+def _user(user_id: int | None) -> User | None:
     try:
-        return services().accounts.user(user_id).name if user_id else None
+        return services().accounts.user(user_id) if user_id else None
     except NotFoundError:
         return None
 

@@ -18,12 +18,12 @@ from registry.views.services import services
 from registry.views.source_access import (
     AskedSource,
     add_source,
+    called,
     hidden_sources,
     make_webhook,
     managed_source,
     may_change,
     may_sponsor,
-    name_of,
     owned_source,
     sponsor,
     visible_source,
@@ -168,8 +168,8 @@ def _list(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
 def _hidden(user: User) -> list[dict[str, Any]]:
     """What one may know of private repositories that one does not read: that they are there."""
     found = hidden_sources(user)
-    return [{"name": each.name, "owner": name_of(each.owner_id), "synced_at": each.synced_at}
-            for each in found]
+    return [{"name": each.name, "owner": called(each.owner_id), "synced_at": each.synced_at,
+             "is_paused": each.paused_at is not None} for each in found]
 
 
 def _page(source: Source, *, wrong: str = "") -> str:
@@ -195,7 +195,7 @@ def _people(user: User, source: Source) -> dict[str, Any]:
     """Who owns and syncs the source, and what the viewer may do with it."""
     is_owner = may_change(user, source)
     return {
-        "owner": name_of(source.owner_id),
+        "owner": called(source.owner_id),
         "is_owner": is_owner, "may_sponsor": may_sponsor(user, source),
         "webhook": webhook_of(source) if source.owner_id == user.id else None,
         "github_url": services().repositories.url(source) if is_on_github(source) else None}

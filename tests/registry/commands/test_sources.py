@@ -13,7 +13,7 @@ def source(synced_at, **rest):
             "synced_at": synced_at, "sync_error": None, "components": 3, "problems": 0,
             "owner": "ann", "state": "ok", "state_title": "Up to date", "withdrawn": 0,
             "default_branch": None, "is_private": False, "branch": None,
-            "freshness": "indexed aaaaaaa", "next_sync_at": None, **rest}
+            "freshness": "indexed aaaaaaa", "next_sync_at": None, "paused_at": None, **rest}
 
 
 def status(synced_at, **rest):
