@@ -46,12 +46,9 @@ def language() -> str:
     """
     if not has_request_context():
         return "en"
-    if is_api():
-        asked = request.headers.get(HEADER)
-        return asked if asked in LANGUAGES else "en"
     if "language" not in g:
-        chosen = request.cookies.get(COOKIE)
-        g.language = chosen if chosen in LANGUAGES else _wanted()
+        chosen = request.headers.get(HEADER, "en") if is_api() else request.cookies.get(COOKIE)
+        g.language = chosen if chosen in LANGUAGES else "en" if is_api() else _wanted()
     return g.language
 
 
@@ -61,9 +58,10 @@ def speak(name: str) -> None:
         g.language = name
 
 
-def locale() -> Locale:
-    """How numbers, times and spans are written in this response."""
-    return Locale.parse({"zh": "zh_Hans_CN"}.get(language(), language()))
+@cache
+def locale(name: str) -> Locale:
+    """How numbers, times and spans are written in a language."""
+    return Locale.parse({"zh": "zh_Hans_CN"}.get(name, name))
 
 
 def gettext(text: str, /, **values: Any) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, Sequence
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from markupsafe import Markup, escape
 
 from registry.placeholders import as_text
 from registry.views.language import gettext as _
-from registry.views.language import locale, said
+from registry.views.language import language, locale, said
 
 SPANS_S = (86400 * 365, 86400 * 30, 86400, 3600, 60)
 UNITS = ("KB", "MB", "GB", "TB")
@@ -82,10 +83,15 @@ def _span(value: datetime | str, now: datetime | None, *, add_direction: bool) -
     for length in SPANS_S:
         count = int(abs(seconds) // length)
         if count:
-            delta = timedelta(seconds=count * length if seconds < 0 else -count * length)
-            return format_timedelta(delta, threshold=1, add_direction=add_direction,
-                                    locale=locale())
+            return _told(count * length if seconds < 0 else -count * length, add_direction,
+                         language())
     return ""
+
+
+@lru_cache(maxsize=1000)
+def _told(seconds: int, add_direction: bool, language: str) -> str:
+    return format_timedelta(timedelta(seconds=seconds), threshold=1, add_direction=add_direction,
+                            locale=locale(language))
 
 
 def duration(start: str | None, end: str | None) -> str:
