@@ -45,7 +45,7 @@ messages:
 test:
 	@tools/setup.sh venv engine image-tools browser postgres
 	@$(BIN)/python -m runner build-image
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder
 
 # Make puts GITHUB_TOKEN and GITHUB_ORG into the environment; without them the stand-in is asked alone.
 test-github:

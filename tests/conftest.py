@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 import sys
 
@@ -10,7 +11,21 @@ from tests.functional import product
 from tests.functional.runner_process import ROOT
 from tests.postgresql import database_url, databases, postgresql  # noqa: F401
 
+WAITING = ("browser", "functional", "marketplace")
 quick_app.quicken()
+
+
+def pytest_collection_modifyitems(items):
+    """Files that wait for containers and browsers take turns with those that compute.
+
+    So no core is idle, and what takes long is not left for the end.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [path for path in files if path.parent.name in WAITING]
+    computing = [path for path in files if path.parent.name not in WAITING]
+    turns = itertools.chain.from_iterable(itertools.zip_longest(waiting, computing))
+    places = {path: number for number, path in enumerate(turns)}
+    items.sort(key=lambda item: places[item.path])
 
 
 def pytest_report_header():
