@@ -14,7 +14,7 @@ SMALL_TARGETS = """() => [...document.querySelectorAll("a, button, input, select
     .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect()])
     .filter(([, box]) => box.width < 24 || box.height < 24).map(([html]) => html)"""
 UNNAMED = """() => [...document.querySelectorAll("input, select, textarea")]
-    .filter((each) => each.type !== "hidden" && !each.labels.length)
+    .filter((each) => each.type !== "hidden" && !each.labels.length && !each.ariaLabel)
     .map((each) => each.outerHTML)"""
 CONTRAST = """() => {
     const light = (text) => {

@@ -30,6 +30,8 @@ def test_banners_and_forms_fit_a_phone_and_can_be_read(open_page, site, scheme):
     page = open_page("admin", viewport=PHONE, color_scheme=scheme)
     for path in ("/c/job/hello@1.1.0", "/c/job/hello", "/c/data/points", "/use/job/hello@1.1.0"):
         page.goto(path)
+        if path.startswith("/use"):  # looked at when its script has drawn the form
+            page.locator(".cm-content").wait_for()
         for each in page.locator("aside details summary").all():
             each.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
