@@ -95,8 +95,14 @@ class BusyError(RegistryError):
 
 
 class RunnerUnavailableError(RegistryError):
+    """`remedy` is what whoever runs the server may do; only admins and the log are told."""
+
     code = "RunnerUnavailable"
     status = 503
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class DatabaseUnavailableError(RegistryError):

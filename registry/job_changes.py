@@ -40,8 +40,8 @@ _INPUT_NAMES = {"data": Sentence("data"), "script": Sentence("script"),
 _RESOURCES: dict[str, Callable[[int], str]] = {
     "gpu": lambda count: Sentence("GPU") if count == 1 else Sentence("GPUs"),
     "cpu": lambda count: plural("CPU core", "CPU cores", count),
-    "memoryMB": lambda _: Sentence("MB of memory"),
-    "shmMB": lambda _: Sentence("MB of shared memory")}
+    "memoryMB": lambda _: Sentence("MiB of memory"),
+    "shmMB": lambda _: Sentence("MiB of shared memory")}
 
 
 def _parameters(pair: Pair) -> Iterator[Change]:
@@ -103,7 +103,7 @@ def _needs(task: Mapping[str, Any]) -> str:
     resource = mapping_of(task.get("resource"))
     each = mapping_of(resource.get("resourcePerInstance"))
     return (f"{as_text(resource.get('instances', 1))} × ({as_text(each.get('cpu'))} CPU, "
-            f"{as_text(each.get('memoryMB'))} MB, {as_text(each.get('gpu'))} GPU)")
+            f"{as_text(each.get('memoryMB'))} MiB, {as_text(each.get('gpu'))} GPU)")
 
 
 def _resource(pair: Pair) -> Iterator[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Mapping
 
+from registry.measures import memory
 from registry.wording import N_
 from runner.sentence import Sentence
 
@@ -11,6 +12,7 @@ PARAMETERS, INPUTS, RESOURCES = "parameters", "inputs", "resources"
 MACHINE, RESULT, FILES = "machine", "result", "files"
 GROUPS = (PARAMETERS, INPUTS, RESOURCES, RESULT, FILES, MACHINE)
 _MISSING = "–"
+NOT_MEASURED = Sentence("not measured: too short")
 _KINDS = {"data": N_("data {target} of {role}"), "script": N_("script {target} of {role}"),
           "storage": N_("storage {target} of {role}")}
 _MACHINE = {"cpus": N_("CPU cores"), "memory_mb": N_("memory in MiB"), "docker": N_("Docker"),
@@ -93,8 +95,14 @@ def _inputs(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _resources(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for role in spec["task_roles"]:
         yield RESOURCES, Sentence("instances of {role}", role=role["name"]), role["instances"]
-        yield RESOURCES, Sentence("resources of {role}", role=role["name"]), ", ".join(
-            f"{name} {value}" for name, value in role["resources"].items())
+        yield RESOURCES, Sentence("resources of {role}", role=role["name"]), _given(
+            role["resources"])
+
+
+def _given(each: Mapping[str, int]) -> str:
+    return Sentence("{cpus} CPU, {memory} of memory, {shm} of them shared, {gpus} GPU",
+                    cpus=each["cpu"], gpus=each["gpu"], memory=memory(each["memory_mb"] << 20),
+                    shm=memory(each["shm_mb"] << 20))
 
 
 def _pin(item: Mapping[str, Any]) -> str:
@@ -116,17 +124,20 @@ def _machine(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _results(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    limits = {role["name"]: role["resources"]["memory_mb"] << 20
+              for role in receipt["spec"]["task_roles"]}
     yield RESULT, Sentence("state"), receipt["state"]
     yield RESULT, Sentence("reason"), receipt["reason"]
     yield RESULT, Sentence("wall time"), _seconds(receipt["wall_s"])
     for task in receipt["tasks"]:
         name = f"{task['role']}-{task['index']}"
         yield RESULT, Sentence("exit of {task}", task=name), task["exit_text"] or task["exit_code"]
-        yield RESULT, Sentence("CPU time of {task}", task=name), _seconds(task["cpu_s"])
-        yield RESULT, Sentence("peak memory of {task}", task=name), _mib(task["peak_memory"])
+        yield (RESULT, Sentence("CPU time of {task}", task=name),
+               _seconds(task["cpu_s"]) or NOT_MEASURED)
+        yield RESULT, Sentence("peak memory of {task}", task=name), _peak(task, limits)
         for gpu in task["gpus"]:
             yield (RESULT, Sentence("peak memory of GPU {number} of {task}", number=gpu["index"],
-                                    task=name), _mib(gpu["peak_memory"]))
+                                    task=name), _memory(gpu["peak_memory"]))
 
 
 def _files(files: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
@@ -142,8 +153,16 @@ def _seconds(value: float | None) -> str | None:
     return None if value is None else f"{value:.1f} s"
 
 
-def _mib(value: int | None) -> str | None:
-    return None if value is None else f"{value / 2**20:.1f} MiB"
+def _peak(task: Mapping[str, Any], limits: Mapping[str, int]) -> str:
+    """What was killed at its limit had all of it, whatever the last look before saw."""
+    if task["oom_killed"]:
+        return Sentence("{size}, its limit: it was killed there",
+                        size=memory(limits[task["role"]]))
+    return _memory(task["peak_memory"]) or NOT_MEASURED
+
+
+def _memory(value: int | None) -> str | None:
+    return None if value is None else memory(value)
 
 
 def _text(value: Any) -> str:

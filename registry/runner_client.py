@@ -23,8 +23,8 @@ from runner.spec import JobSpec, Login
 TIMEOUT_S = 10.0
 SEARCH_S = 30.0  # a log of a gigabyte is read from its beginning
 CHUNK_BYTES = 1 << 16
-AWAY = Sentence("The runner does not answer, so no job can be started, stopped or looked at now. What "
-                "runs goes on.")
+AWAY = Sentence("The runner does not answer, so no job can be started, stopped or looked at now. "
+                "What runs goes on.")
 
 
 class _UnixConnection(HTTPConnection):

@@ -8,9 +8,10 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from runner.devices import GpuUsage
 from runner.errors import RunnerError
@@ -19,6 +20,7 @@ from runner.usage import Usage, usage_of
 log = logging.getLogger(__name__)
 
 EVERY_S = 2.0
+TELLING_S = 1.0  # after the task's start
 MAX_SAMPLES = 600
 TAIL_BYTES = 8192
 
@@ -73,6 +75,15 @@ def last(path: Path) -> dict[str, Any] | None:
     """The newest sample; None where there is none."""
     found = _parsed(path, TAIL_BYTES)
     return found[-1] if found else None
+
+
+def is_telling(sample: Mapping[str, Any], started_at: str | None) -> bool:
+    """Whether figures of a task can be read from its newest sample.
+
+    One that was taken as the task began says nothing of what it did after that.
+    """
+    began_s = datetime.fromisoformat(started_at).timestamp() if started_at else sample["time"]
+    return sample["time"] - began_s >= TELLING_S
 
 
 def _parsed(path: Path, tail: int) -> list[dict[str, Any]]:

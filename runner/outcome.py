@@ -160,7 +160,7 @@ def exit_cause(code: int | None, oom_killed: bool) -> str:
 def describe_exit(code: int, oom_killed: bool, *, memory_mb: int | None = None) -> str:
     """An exit code in words; `memory_mb` is the task's limit, None where it is not known."""
     if oom_killed:
-        limit = Sentence("memory limit") if memory_mb is None else f"{memory_mb} MB"
+        limit = Sentence("memory limit") if memory_mb is None else f"{memory_mb} MiB"
         if code == 0:
             return Sentence(
                 "exit code 0, but a process was killed for using more than the task's {limit}",
@@ -230,7 +230,7 @@ def _with_warnings(decision: Decision, roles: dict[str, TaskRoleSpec],
     warnings = [
         Sentence(
             "Warning: a process of task {role} {index} was killed for using more than its "
-            "{memory_mb} MB of memory; the result may be incomplete.", role=task.role,
+            "{memory_mb} MiB of memory; the result may be incomplete.", role=task.role,
             index=task.index, memory_mb=roles[task.role].resources.memory_mb)
         for task in finished if task.oom_killed and task.state == states.SUCCEEDED]
     return dataclasses.replace(decision, reason=joined(decision.reason, *warnings))

@@ -51,6 +51,9 @@ def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
     Times are as the store writes them, durations in seconds, memory in bytes; None: not measured.
     """
     lasted = [_seconds(row, task) for task in tasks]
+    samples = {(task["role"], task["idx"]): metrics.read(folders.metrics(
+        job_id, attempt, task["role"], task["idx"])) for task in tasks}
+    limits = {role.name: role.resources.memory_mb for role in spec.task_roles}
     finished_at = max((task["finished_at"] or "" for task in tasks), default="") or None
     return {
         "format": FORMAT, "job": job_id, "attempt": attempt, "state": decision.state,
@@ -59,26 +62,34 @@ def write_out(folders: JobFolders, spec: JobSpec, job_id: str, attempt: int, *,
         "wall_s": max((each for each in lasted if each is not None), default=None),
         "machine": {"cpus": sum(each.cpus for each in machines),
                     "memory_mb": sum(each.memory_mb for each in machines), **versions},
-        "tasks": [_task(folders, job_id, attempt, task, placement, machines) for task in tasks],
+        "tasks": [{**_task(task, samples[task["role"], task["idx"]], limits[task["role"]]),
+                   "gpus": _gpus(samples[task["role"], task["idx"]], machines,
+                                 placement.task(task["role"], task["idx"]).gpus)}
+                  for task in tasks],
         "spec": spec.as_json(),
     }
 
 
-def _task(folders: JobFolders, job_id: str, attempt: int, task: Mapping[str, Any],
-          placement: Placement, machines: Sequence[Machine]) -> dict[str, Any]:
-    where = (task["role"], task["idx"])
-    samples = metrics.read(folders.metrics(job_id, attempt, *where))
-    given = placement.task(*where).gpus
+def _task(task: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], memory_mb: int,
+          ) -> dict[str, Any]:
+    """What was killed for its memory had its whole limit, whatever the last look saw."""
+    last = samples[-1] if samples else None
+    newest = last if last and metrics.is_telling(last, task["started_at"]) else None
+    peak = newest["peak_memory"] if newest else None
     return {
         "role": task["role"], "index": task["idx"], "state": task["state"],
         "exit_code": task["exit_code"], "exit_text": task["exit_text"],
         "oom_killed": bool(task["oom_killed"]), "started_at": task["started_at"],
         "finished_at": task["finished_at"],
         "wall_s": _seconds(task, task),
-        "cpu_s": samples[-1]["cpu_s"] if samples else None,
-        "peak_memory": samples[-1]["peak_memory"] if samples else None,
-        "gpus": [{**asdict(gpu), "peak_memory": _peak(samples, gpu.uuid)}
-                 for machine in machines for gpu in machine.gpus if gpu.uuid in given]}
+        "cpu_s": newest["cpu_s"] if newest else None,
+        "peak_memory": memory_mb << 20 if task["oom_killed"] else peak}
+
+
+def _gpus(samples: Sequence[Mapping[str, Any]], machines: Sequence[Machine],
+          given: Sequence[str]) -> list[dict[str, Any]]:
+    return [{**asdict(gpu), "peak_memory": _peak(samples, gpu.uuid)}
+            for machine in machines for gpu in machine.gpus if gpu.uuid in given]
 
 
 def _peak(samples: Sequence[Mapping[str, Any]], uuid: str) -> int | None:

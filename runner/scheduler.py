@@ -182,7 +182,7 @@ class _Need:
 def _needs(spec: JobSpec) -> tuple[_Need, _Need, _Need]:
     of_type = Sentence(" of type {gpu_type}", gpu_type=spec.gpu_type) if spec.gpu_type else ""
     return (_need(spec, "cpu", lambda count: plural("{count} CPU", "{count} CPUs", count)),
-            _need(spec, "memory_mb", lambda count: Sentence("{mb} MB of memory", mb=count)),
+            _need(spec, "memory_mb", lambda count: Sentence("{mb} MiB of memory", mb=count)),
             _need(spec, "gpu", lambda count: plural(
                 "{count} GPU{of_type}", "{count} GPUs{of_type}", count, of_type=of_type)))
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Callable, Iterable, Mapping
 
 Value = str | int | float
@@ -9,6 +10,10 @@ Say = Callable[[str], str]
 SayCount = Callable[[str, str, int], str]
 _BEGIN = '{"template": '
 _PARTS = "_parts"
+_CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+_HAN = re.compile(_CHINESE)
+_BEFORE = re.compile(rf"(?<={_CHINESE}) \{{(\w+)[^}}]*\}}")
+_AFTER = re.compile(rf"\{{(\w+)[^}}]*\}} (?={_CHINESE})")
 _BAD_TEMPLATE = (LookupError, ValueError, TypeError, AttributeError)
 
 
@@ -40,7 +45,7 @@ class Sentence(str):
         template = say_count(self.template, self.many, int(self.values["count"])) \
             if self.many else say(self.template)
         try:
-            return _filled(template, values)
+            return _filled(_closed_up(template, values), values)
         except _BAD_TEMPLATE:  # a translation of another release
             return str(self)
 
@@ -144,6 +149,16 @@ def restored(text: str) -> str:
         return _of_json(json.loads(text))
     except _BAD_TEMPLATE:
         return text
+
+
+def _closed_up(template: str, values: Mapping[str, Value]) -> str:
+    """The template without its spaces between Chinese and a value that is Chinese there."""
+    def before(found: re.Match[str]) -> str:
+        return found[0][_HAN.match(str(values.get(found[1]))) is not None:]
+
+    def after(found: re.Match[str]) -> str:
+        return found[0][:-1] if _HAN.match(str(values.get(found[1]))[-1:]) else found[0]
+    return _AFTER.sub(after, _BEFORE.sub(before, template))
 
 
 def _value(value: object) -> Value:

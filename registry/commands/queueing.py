@@ -30,7 +30,7 @@ def show(client: ApiClient, terminal: Terminal) -> None:
                      ("waiting", str(found["queue"]["waiting"])),
                      ("running", str(found["queue"]["running"]))])
     terminal.result("")
-    terminal.table(["virtual cluster", "members", "jobs", "CPUs", "memory MB", "GPUs"], [
+    terminal.table(["virtual cluster", "members", "jobs", "CPUs", "memory MiB", "GPUs"], [
         (each["name"], "everybody" if each["members"] is None else " ".join(each["members"]),
          *(_left(each, name) for name in ("jobs", "cpus", "memory_mb", "gpus")))
         for each in found["virtual_clusters"]])

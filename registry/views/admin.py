@@ -11,6 +11,7 @@ from registry.accounts import MIN_PASSWORD, User
 from registry.errors import ConflictError, ForbiddenError, InvalidInputError, RunnerUnavailableError
 from registry.parts import LOGS
 from registry.views import auth
+from registry.views.errors import told_to_admins
 from registry.views.language import gettext as _
 from registry.views.machine import machine_of
 from registry.views.services import services
@@ -173,4 +174,4 @@ def _machine(user: User) -> dict[str, Any]:
     try:
         return {**machine_of(user), "away": None}
     except RunnerUnavailableError as error:
-        return {"away": error.message}
+        return {"away": told_to_admins(error)}

@@ -82,7 +82,7 @@ def _whole(component: Component) -> dict[str, str]:
 
     memory = total("memory")
     return {"gpu": _or_open(total("gpu")), "cpu": _or_open(total("cpu")),
-            "memory": _or_open(None if memory is None else f"{memory} MB"),
+            "memory": _or_open(None if memory is None else f"{memory} MiB"),
             "tasks": _or_open(total("tasks"))}
 
 

@@ -15,11 +15,12 @@ from registry.errors import (
     InvalidInputError,
     NotFoundError,
     RegistryError,
+    RunnerUnavailableError,
     UnauthorizedError,
 )
 from registry.github_errors import GitHubError
 from registry.views.programs import is_api, is_openpai
-from runner.sentence import Sentence
+from runner.sentence import Sentence, joined
 
 OPENPAI_CODES = {400: "InvalidParametersError", 401: "UnauthorizedUserError",
                  403: "ForbiddenUserError", 404: "NoTemplateError", 409: "ConflictTemplateError",
@@ -54,7 +55,7 @@ def register(app: Flask) -> None:
 
 def on_registry_error(error: RegistryError) -> ResponseReturnValue:
     if error.status >= 500:
-        log.warning("request %s: %s (%s)", g.request_id, error.message, error.__cause__)
+        log.warning("request %s: %s (%s)", g.request_id, told_to_admins(error), error.__cause__)
     if isinstance(error, UnauthorizedError) and not is_api():
         return redirect(url_for("auth.login", next=_came_for()))
     return _respond(error)
@@ -92,6 +93,12 @@ def on_unexpected(error: Exception) -> ResponseReturnValue:
     return _respond(RegistryError(Sentence(
         "Something went wrong here, and it is not your fault. Try again; if it stays, tell the "
         "administrator this number: {request_id}.", request_id=g.request_id)))
+
+
+def told_to_admins(error: RegistryError) -> str:
+    """What happened and, of a runner that is away, what whoever runs the server may do."""
+    remedy = error.remedy if isinstance(error, RunnerUnavailableError) else ""
+    return joined(error.message, remedy)
 
 
 def _came_for() -> str:

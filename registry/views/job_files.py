@@ -4,9 +4,11 @@ from __future__ import annotations
 from flask import Blueprint, jsonify, render_template, request
 from flask.typing import ResponseReturnValue
 
+from registry.errors import NotFoundError, RunnerUnavailableError
 from registry.views import auth
 from registry.views.downloads import file_shown, numbers_shown
 from registry.views.job_access import job_of
+from registry.views.jobs import on_lost, on_missing
 from registry.views.services import services
 from registry.views.text import plain_log
 
@@ -14,6 +16,8 @@ PAGE_SIZE = 200
 MAX_PLACE = 5000
 
 blueprint = Blueprint("job_files", __name__, url_prefix="/jobs")
+blueprint.register_error_handler(NotFoundError, on_missing)
+blueprint.register_error_handler(RunnerUnavailableError, on_lost)
 
 
 @blueprint.get("/<job_id>/log")

@@ -1,10 +1,11 @@
 """The pages of jobs: the list, and one job with its tasks, logs and artifacts."""
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import Any, Mapping, Sequence
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry import receipts
@@ -14,6 +15,7 @@ from registry.errors import GoneError, NotFoundError, RunnerUnavailableError
 from registry.views import auth, submissions
 from registry.views.comparison import compared, group_titles
 from registry.views.downloads import is_image
+from registry.views.errors import told_to_admins
 from registry.views.failure import LAST_LINES, failure_of
 from registry.views.job_access import (
     Task,
@@ -35,17 +37,34 @@ FIRST_JOB = "bundled:job/digits_classifier"
 MOST_CHOSEN = 200
 LOG_READ_BYTES, LOG_READS, TAIL_LENGTH = 1 << 20, 8, 200_000
 MAX_SEARCH_LENGTH = 200
+RECENT = 5
 MAX_PREVIEWS, MAX_PREVIEW_BYTES = 12, 5_000_000
 MAX_FILES = 100  # on a job's page; the page of files has all
 
+log = logging.getLogger(__name__)
 blueprint = Blueprint("jobs", __name__, url_prefix="/jobs")
 
 
 @blueprint.errorhandler(RunnerUnavailableError)
 def on_lost(error: RunnerUnavailableError) -> ResponseReturnValue:
     """The runner does not answer: nobody knows how a job is, and the page says since when."""
+    log.warning("request %s: %s", g.request_id, told_to_admins(error))
     return render_template("jobs/lost.html", error=error,
                            seen=services().runner.seen_at), error.status
+
+
+def on_missing(error: NotFoundError) -> ResponseReturnValue:
+    """There is no such job, task or file of one: one's own jobs are offered instead."""
+    user = auth.required_user()
+    try:
+        recent = services().runner.jobs(user=user.name, limit=RECENT)["jobs"]
+    except RunnerUnavailableError:
+        recent = []
+    return render_template("jobs/missing.html", error=error,
+                           recent=shown_jobs(user, recent)), error.status
+
+
+blueprint.register_error_handler(NotFoundError, on_missing)
 
 
 @blueprint.get("")
@@ -89,7 +108,8 @@ def show(job_id: str) -> ResponseReturnValue:
     records, offset, is_whole = _start_of_log(task)
     return render_template("jobs/show.html", **_facts(job), task=task, records=records,
                            offset=offset, is_whole=is_whole,
-                           last_lines=_last_lines(records) if job["state"] == FAILED else [])
+                           last_lines=_last_lines(records, is_whole)
+                           if job["state"] == FAILED else [])
 
 
 @blueprint.get("/<job_id>/live")
@@ -223,15 +243,15 @@ def _chosen_task(job: Mapping[str, Any]) -> Task:
                    attempt=_number(request.args.get("attempt", "")))
 
 
-def _last_lines(records: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """The end of a log, a line each, with its stream."""
+def _last_lines(records: Sequence[Mapping[str, str]], is_whole: bool) -> list[dict[str, str]]:
+    """The end of a log, a line each, with its stream; none of a log that is in sight as a whole."""
     lines: list[dict[str, str]] = []
     for record in reversed(records):
-        found = record["text"].rstrip("\n").split("\n")[-LAST_LINES:]
+        found = record["text"].rstrip("\n").split("\n")[-LAST_LINES - 1:]
         lines[:0] = [{"stream": record["stream"], "text": text} for text in found]
-        if len(lines) >= LAST_LINES:
+        if len(lines) > LAST_LINES:
             break
-    return lines[-LAST_LINES:]
+    return [] if is_whole and len(lines) <= LAST_LINES else lines[-LAST_LINES:]
 
 
 def _number(text: str) -> int:

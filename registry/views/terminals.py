@@ -12,11 +12,17 @@ from flask import Blueprint, Response, render_template
 from flask.typing import ResponseReturnValue
 
 from registry.accounts import User
-from registry.errors import NotFoundError, RegistryError, UnauthorizedError
+from registry.errors import (
+    NotFoundError,
+    RegistryError,
+    RunnerUnavailableError,
+    UnauthorizedError,
+)
 from registry.runner_client import RunnerClient
 from registry.tickets import Ticket
 from registry.views import auth
 from registry.views.job_access import own_job, task_of
+from registry.views.jobs import on_lost, on_missing
 from registry.views.language import gettext as _
 from registry.views.language import said
 from registry.views.services import services
@@ -29,6 +35,8 @@ CHECK_S = 30.0
 HELLO_S = 15.0
 
 blueprint = Blueprint("terminals", __name__)
+blueprint.register_error_handler(NotFoundError, on_missing)
+blueprint.register_error_handler(RunnerUnavailableError, on_lost)
 
 
 @blueprint.get("/jobs/<job_id>/terminal/<role>/<int:index>")

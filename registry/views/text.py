@@ -15,12 +15,13 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from registry.measures import memory
 from registry.placeholders import as_text
 from registry.views.language import gettext as _
 from registry.views.language import language, locale, said
 
 SPANS_S = (86400 * 365, 86400 * 30, 86400, 3600, 60)
-UNITS = ("KB", "MB", "GB", "TB")
+UNITS = ("kB", "MB", "GB", "TB")
 _TAGS = {"p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "em", "strong", "code",
          "pre", "blockquote", "a", "table", "thead", "tbody", "tr", "th", "td"}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -49,8 +50,8 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 
 
 def register(app: Flask) -> None:
-    for filter_ in (iso, ago, size, ticks, markdown, reference_url, duration, first_paragraph,
-                    in_url, breakable, broken_reference, short_reference, as_text):
+    for filter_ in (iso, ago, size, memory, ticks, markdown, reference_url, duration,
+                    first_paragraph, in_url, breakable, broken_reference, short_reference, as_text):
         app.add_template_filter(filter_)
 
 
@@ -105,7 +106,7 @@ def duration(start: str | None, end: str | None) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as people read them: `1.2 MB`."""
+    """Bytes of files, disks and networks as people read them: `1.2 MB`, a million each."""
     value, unit = float(count), "bytes"
     for name in UNITS:
         if value < 1000:

@@ -131,7 +131,7 @@ def test_what_a_task_uses_is_drawn_and_told_in_words(site, job_page):
         for at in range(1, 11)]
     job_page.locator("#charts").scroll_into_view_if_needed()
     job_page.get_by_text("CPU: now 50 %, at most 50 %").wait_for()
-    job_page.get_by_text("Memory: now 10 MB, at most 10 MB").wait_for()
+    job_page.get_by_text("Memory: now 10 MiB, at most 10 MiB").wait_for()
     assert job_page.locator("#charts canvas").count() == 3
     job_page.get_by_text("As a table").click()
     assert job_page.locator(".as-table tr").count() == 11

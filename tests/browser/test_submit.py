@@ -4,6 +4,7 @@ import re
 import zlib
 from base64 import urlsafe_b64encode
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -15,6 +16,7 @@ from tests.fakes.web_home import HELLO
 from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
 
+MANIFEST = Path(__file__).parents[2] / "registry" / "static" / "dist" / "manifest.json"
 COMMENTED = PLAIN.replace("epochs: 3", "epochs: 3     # more is slower").replace(
     "contributor: Ann", "contributor:   Ann  # me")
 
@@ -71,6 +73,22 @@ def test_a_problem_is_mended_by_its_button(form):
     assert yaml_of(form) == PLAIN + "retryCount: 0   # as the example has it\n"
     form.get_by_role("button", name="Undo").click()
     assert yaml_of(form) == PLAIN + "retryCount: -2   # as the example has it\n"
+
+
+def test_who_types_before_the_editor_is_there_types_on(page):
+    held = []
+    built = json.loads(MANIFEST.read_text())["page.js"]["file"]
+    page.route(f"**/{built}", lambda route: held.append(route))
+    with page.expect_request(f"**/{built}"):
+        page.goto("/use/job/hello")
+    field = page.get_by_label("note")
+    field.press("End")
+    page.keyboard.type(" of m")
+    held.pop().continue_()
+    page.locator(".cm-content").wait_for()
+    page.keyboard.type("ine")
+    expect(field).to_have_value("a text of mine")
+    assert "note: a text of mine" in yaml_of(page)
 
 
 def test_a_field_changes_its_own_range_of_the_text(form):
@@ -235,7 +253,7 @@ def test_what_the_job_would_find_is_told_before_it_runs(site, page):
         {"kind": "file", "uri": "https://example.org/x.zip", "missing": 170_498_071}]
     opened(page, "/use/job/hello")
     outlook = page.locator("#outlook")
-    expect(outlook).to_contain_text("1 CPU · 100 MB · 0 GPU")
+    expect(outlook).to_contain_text("1 CPU · 100 MiB · 0 GPU")
     expect(outlook).to_contain_text("6 of 8 CPU · 12 GB of 16 GB")
     expect(outlook).to_contain_text("170.5 MB + 1 of unknown size")
     expect(outlook).to_contain_text("As soon as all of it is here.")

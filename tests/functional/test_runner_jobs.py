@@ -102,7 +102,7 @@ def test_memory_beyond_the_limit_is_called_out_of_memory(shared_runner):
     assert (job["state"], task["oom_killed"], job["attempts"][0]["cause"]) \
         == ("FAILED", True, "memory")
     assert task["usage"] is None or task["usage"]["peak_memory"] >= 100 << 20
-    assert "100 MB" in job["reason"]
+    assert "100 MiB" in job["reason"]
 
 
 def test_a_kill_from_inside_is_not_called_out_of_memory(shared_runner):

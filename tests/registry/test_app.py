@@ -95,7 +95,7 @@ def test_with_the_runner_down_pages_work_and_say_so(web):
     page = browser.get("/use/job/hello")
     assert page.status_code == 200 and "The runner does not answer" in page.text
     jobs = browser.get("/jobs")
-    assert jobs.status_code == 503 and "paishare serve" in jobs.text
+    assert jobs.status_code == 503 and "What runs goes on" in jobs.text
 
 
 def test_a_body_that_is_too_large_is_refused(web):

@@ -12,10 +12,12 @@ RECEIPT = {
     "machine": {"cpus": 8, "memory_mb": 16000, "docker": "20.10", "kernel": "6.1", "cgroups": "2",
                 "gpu_driver": "550.1"},
     "tasks": [{"role": "main", "index": 0, "exit_text": "", "exit_code": 0, "cpu_s": None,
+               "oom_killed": False,
                "peak_memory": 64 << 20,
                "gpus": [{"index": 1, "model": "A100", "peak_memory": 3 << 30}]}],
     "spec": {"parameters": {"epochs": 3}, "task_roles": [{
-        "name": "main", "instances": 1, "resources": {"cpu": 2, "gpu": 1}, "commands": ["a", "b"],
+        "name": "main", "instances": 1,
+        "resources": {"cpu": 2, "memory_mb": 9000, "shm_mb": 64, "gpu": 1}, "commands": ["a", "b"],
         "image": {"uri": "image:1", "digest": "sha256:11"}, "storage": [],
         "data": [{"target": "d/x.csv", "uri": "https://x/x.csv", "sha256": "22", "commit": None,
                   "path": ""}],
@@ -28,8 +30,17 @@ def test_each_fact_is_told_as_exactly_as_it_is_known():
     assert found["image of main"] == "sha256:11"
     assert found["data d/x.csv of main"] == "sha256 22"
     assert found["script s/code of main"] == "commit 33 train"
-    assert found["GPUs of main-0"] == "A100" and found["CPU time of main-0"] == "–"
-    assert found["peak memory of GPU 1 of main-0"] == "3072.0 MiB"
+    assert found["GPUs of main-0"] == "A100"
+    assert found["CPU time of main-0"] == "not measured: too short"
+    assert found["peak memory of GPU 1 of main-0"] == "3.0 GiB"
+
+
+def test_what_was_killed_at_its_limit_had_all_of_it_whatever_was_seen_before():
+    killed = copy.deepcopy(RECEIPT)
+    killed["tasks"][0]["oom_killed"] = True
+    found = {fact.what: fact.value for fact in facts(killed)}
+    assert found["peak memory of main-0"] == "8.8 GiB, its limit: it was killed there"
+    assert found["resources of main"] == "2 CPU, 8.8 GiB of memory, 64 MiB of them shared, 1 GPU"
 
 
 def test_a_receipt_does_not_differ_from_itself():

@@ -93,6 +93,18 @@ def test_values_that_are_sentences_are_said_too_and_values_are_never_templates()
     assert (either("ab"), both("ab"), listed("abc")) == ("a or b", "a and b", "a, b, c")
 
 
+def test_chinese_stands_beside_chinese_without_a_space_and_beside_all_else_with_one():
+    words = {"waits for {need} of {user} now": "正在等待 {need}，由 {user} 使用",
+             "{count} at once": "同时可用的 {count} 个"}
+
+    def chinese(text):
+        return words.get(text, text)
+    for need, wanted in ((Sentence("{count} at once", count=3), "正在等待同时可用的 3 个，由 ann 使用"),
+                         ("GPU", "正在等待 GPU，由 ann 使用")):
+        sentence = Sentence("waits for {need} of {user} now", need=need, user="ann")
+        assert sentence.said(chinese, lambda one, many, count: one) == wanted
+
+
 def test_a_sentence_goes_through_tables_answers_and_processes_as_it_is():
     inner = Sentence("There is no source {name}.", name="x")
     text = plural("{count} CPU", "{count} CPUs", 1, of=inner)

@@ -114,13 +114,13 @@ def test_a_success_with_a_process_out_of_memory_carries_a_warning():
     decision = decide(SINGLE, [result("main", 0, SUCCEEDED, oom=True)])
     assert decision == Decision(state=SUCCEEDED, reason=(
         "The task succeeded. Warning: a process of task main 0 was killed for using more than its "
-        "1024 MB of memory; the result may be incomplete."))
+        "1024 MiB of memory; the result may be incomplete."))
 
 
 def test_out_of_memory_is_a_cause_of_its_own():
     assert decide(SINGLE, [result("main", 0, FAILED, 137, oom=True)]) == Decision(
         state=FAILED, cause="memory", reason=(
-            "The task failed: out of memory: the task used more than its 1024 MB "
+            "The task failed: out of memory: the task used more than its 1024 MiB "
             "(exit code 137)."))
 
 
@@ -146,8 +146,8 @@ def test_a_decision_survives_json():
     (139, False, "exit code 139: killed (SIGSEGV: it used memory that is not its own)"),
     (143, False, "exit code 143: killed (SIGTERM)"),
     (255, False, "exit code 255"),
-    (137, True, "out of memory: the task used more than its 1024 MB (exit code 137)"),
-    (0, True, "exit code 0, but a process was killed for using more than the task's 1024 MB"),
+    (137, True, "out of memory: the task used more than its 1024 MiB (exit code 137)"),
+    (0, True, "exit code 0, but a process was killed for using more than the task's 1024 MiB"),
 ])
 def test_exit_codes_in_words(code, oom, text):
     assert describe_exit(code, oom, memory_mb=1024) == text

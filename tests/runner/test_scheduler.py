@@ -116,7 +116,7 @@ def test_too_many_cpus_at_once():
 def test_every_reason_is_named_at_once():
     assert reason(job(role("ps", cpu=1), role("worker", cpu=3, instances=3, memory_mb=2000))) == (
         "never", "Needs 10 CPUs at once (ps: 1 × 1, worker: 3 × 3), this machine has 4. Needs "
-        "6100 MB of memory at once (ps: 1 × 100, worker: 3 × 2000), this machine has 4096.")
+        "6100 MiB of memory at once (ps: 1 × 100, worker: 3 × 2000), this machine has 4096.")
 
 
 def test_more_gpus_than_there_are():

@@ -6,20 +6,23 @@ import { _ } from "../lib/texts.js";
 
 const EVERY_MS = 4000;
 const HEIGHT = 140;
-const UNITS = ["B", "KB", "MB", "GB", "TB"];
+// Memory is told as the kernel counts it and `memoryMB` asks for it; disks and networks by thousands, as files are.
+const BINARY = { step: 1024, units: ["B", "KiB", "MiB", "GiB", "TiB"] };
+const DECIMAL = { step: 1000, units: ["B", "kB", "MB", "GB", "TB"] };
 const NEEDED = 2; // samples: one says nothing of what happens by second
-// How far lines of the scale are apart: whole numbers, and of bytes what is whole in KB and MB.
-const TENS = [0, 1, 2, 3].flatMap((power) => [1, 2, 5].map((each) => each * 10 ** power));
+// How far lines of the scale are apart: whole numbers, and of memory what is whole in MiB and GiB.
+const TENS = Array.from({ length: 16 }, (_each, power) => power).flatMap((power) => [1, 2, 5].map((each) => each * 10 ** power));
 const TWOS = Array.from({ length: 50 }, (_each, power) => 2 ** power);
 
-export function size(bytes) {
+function size(bytes, { step, units }) {
   let [value, unit] = [bytes, 0];
-  for (; Math.abs(value) >= 1024 && unit < UNITS.length - 1; unit += 1) value /= 1024;
-  return `${value.toFixed(value < 10 && unit ? 1 : 0)} ${UNITS[unit]}`;
+  for (; Math.abs(value) >= step && unit < units.length - 1; unit += 1) value /= step;
+  return `${value.toFixed(value < 10 && unit ? 1 : 0)} ${units[unit]}`;
 }
+const memory = (bytes) => size(bytes, BINARY);
 const clock = (time) => new Date(time * 1000).toTimeString().slice(0, 8);
 const percent = (value) => `${Math.round(value)} %`;
-const rate = (value) => `${size(value)}/s`;
+const rate = (value) => `${size(value, DECIMAL)}/s`;
 
 // What grew between two samples, by second.
 const grown = (samples, key) => samples.map((each, at) => {
@@ -32,7 +35,7 @@ const mean = (gpus, key) => (gpus.length ? gpus.reduce((sum, each) => sum + (eac
 function panels(samples) {
   const found = [
     { title: _("CPU"), format: percent, series: { [_("CPU")]: grown(samples, "cpu_s").map((each) => each && each * 100) } },
-    { title: _("Memory"), format: size, series: { [_("Memory")]: samples.map((each) => each.memory) } },
+    { title: _("Memory"), format: memory, series: { [_("Memory")]: samples.map((each) => each.memory) } },
     { title: _("Disk"), format: rate, series: { [_("read")]: grown(samples, "read"), [_("written")]: grown(samples, "written") } },
   ];
   if (samples.some((each) => each.received != null)) {
@@ -41,7 +44,7 @@ function panels(samples) {
   if (samples.some((each) => each.gpus.length)) {
     found.unshift(
       { title: _("GPU"), format: percent, series: { [_("GPU")]: samples.map((each) => mean(each.gpus, "percent")) } },
-      { title: _("GPU memory"), format: size, series: { [_("GPU memory")]: samples.map((each) => each.gpus.reduce((sum, gpu) => sum + (gpu.memory ?? 0), 0)) } },
+      { title: _("GPU memory"), format: memory, series: { [_("GPU memory")]: samples.map((each) => each.gpus.reduce((sum, gpu) => sum + (gpu.memory ?? 0), 0)) } },
     );
   }
   return found;
@@ -69,7 +72,7 @@ function plot(place, { format, series }, times) {
     width: place.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
     axes: [{ ...axis, space: 70, size: 28, values: (_plot, all) => all.map(clock) },
-      { ...axis, size: 64, incrs: format === percent ? TENS : TWOS, values: (_plot, all) => all.map(format) }],
+      { ...axis, size: 64, incrs: format === memory ? TWOS : TENS, values: (_plot, all) => all.map(format) }],
     series: [{}, ...Object.keys(series).map((label, at) => ({ label, stroke: colours[at], width: 1.5, spanGaps: true, points: { show: times.length < 3 } }))],
   }, [times, ...Object.values(series)], place);
 }

@@ -43,7 +43,7 @@ function task(form, found, at) {
     form.field([...path, "role"], _("Role"), "text"),
     h("div", { class: "measures wide" }, USED.filter((kind) => kind !== "output" || found?.output).map((kind) => reference(form, [...path, kind], kind))),
     h("div", { class: "measures" }, number([...path, "resource", "instances"], _("Instances")), number([...each, "cpu"], "CPU"),
-      number([...each, "memoryMB"], _("Memory, MB")), number([...each, "gpu"], "GPU"), number([...each, "shmMB"], _("Shared memory, MB"))),
+      number([...each, "memoryMB"], _("Memory, MiB")), number([...each, "gpu"], "GPU"), number([...each, "shmMB"], _("Shared memory, MiB"))),
     lines(form, [...path, "command"], _("Commands"), _("Add a command")),
     ports(form, [...path, "resource", "portList"]),
     h("div", { class: "measures wide" }, number([...path, "minFailedTaskCount"], _("Failures that fail the job")),
@@ -145,7 +145,7 @@ const settingsLine = (job) => [firstOf(textOf(job.description).split("\n")[0]), 
 
 const taskTitle = (task_, at) => {
   const each = task_?.resource?.resourcePerInstance ?? {};
-  return [task_?.role ?? `${at}`, `${task_?.resource?.instances ?? 1} × ${each.cpu ?? "?"} CPU, ${each.memoryMB ?? "?"} MB, ${each.gpu ?? "?"} GPU`];
+  return [task_?.role ?? `${at}`, `${task_?.resource?.instances ?? 1} × ${each.cpu ?? "?"} CPU, ${each.memoryMB ?? "?"} MiB, ${each.gpu ?? "?"} GPU`];
 };
 
 /* --- changes ----------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@ const box = document.getElementById("will-run");
 const commands = document.getElementById("commands");
 const fit = document.getElementById("fit");
 const outlook = document.getElementById("outlook");
-const UNITS = ["KB", "MB", "GB", "TB"];
+const UNITS = ["kB", "MB", "GB", "TB"];
 
 let asked = 0;
 
@@ -51,7 +51,7 @@ export async function look(request, roles) {
 function rows(found, roles) {
   const sum = (name) => roles.reduce((all, each) => all + each[name], 0);
   const part = (name, text = String) => _("%(free)s of %(whole)s", { free: text(found.free[name]), whole: text(found.whole[name]) });
-  const memory = (megabytes) => (megabytes < 10_240 ? `${megabytes} MB` : `${Math.round(megabytes / 1024)} GB`);
+  const memory = (megabytes) => (megabytes < 10_240 ? `${megabytes} MiB` : `${Math.round(megabytes / 1024)} GiB`);
   return [
     row(_("Wants"), amounts(sum("cpus"), memory(sum("memory_mb")), sum("gpus"))),
     row(_("Free now"), amounts(part("cpus"), part("memory_mb", memory), part("gpus"))),

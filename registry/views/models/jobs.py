@@ -165,7 +165,9 @@ class Task(Answer):
     started_at: datetime | None
     finished_at: datetime | None
     container: str | None
-    usage: Sample | None = Field(description="The newest sample; null where none was taken.")
+    usage: Sample | None = Field(
+        description="The newest sample; null before the first that tells anything, a second after "
+                    "the begin of the task.")
 
 
 class KeptTask(Answer):
@@ -233,8 +235,10 @@ class ReceiptOfTask(Answer):
     started_at: datetime | None
     finished_at: datetime | None
     wall_s: float | None
-    cpu_s: float | None = Field(description="CPU seconds; null where nothing was measured.")
-    peak_memory: int | None = Field(description="Bytes.")
+    cpu_s: float | None = Field(
+        description="CPU seconds; null where the task was too short to be measured.")
+    peak_memory: int | None = Field(
+        description="Most bytes that were seen; the whole limit where that ended the task.")
     gpus: list[dict[str, Any]] = Field(description="Model, UUID, and the peak of memory in use.")
 
 
