@@ -31,6 +31,7 @@ from runner.sentence import Sentence
 MAX_ALIKE, MAX_OWNED = 100, 200
 _NAME_BREAKS = re.compile("[^A-Za-z0-9._-]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_WARNED = (versions.c.head_path.is_not(None), sa.cast(versions.c.warnings, sa.Text) != "[]")
 _IS_GONE = sources.c.upstream_state.in_((GONE, REPLACED))
 
 
@@ -198,40 +199,46 @@ class Sources:
             return list(connection.scalars(sa.select(sources.c.name).where(
                 sources.c.sync_requested_at.is_not(None), sources.c.paused_at.is_(None))))
 
-    def problems(self, source_id: int) -> list[FileProblem]:
-        """Every file at the head of a source that is not in the catalog, and why.
+    def problems(self, source_id: int, *, limit: int | None = None, offset: int = 0,
+                 path: str | None = None) -> list[FileProblem]:
+        """The files at the head of a source that are not in the catalog, by path, and why.
 
-        Of a repository that is gone, those that it had at last.
+        Of a repository that is gone, those that it had at last. `limit` None: all; `path` names
+        the only one that is wanted.
         """
+        is_wanted = () if path is None else (file_problems.c.path == path,)
         with self._engine.connect() as connection:
             last = connection.scalar(sa.select(sources.c.last_problems).where(
                 sources.c.id == source_id, _IS_GONE))
             if last is not None:
-                return [FileProblem(path=each["path"], commit=each["commit"],
-                                    problems=problems_of(each["problems"])) for each in last]
+                found = [FileProblem(path=each["path"], commit=each["commit"],
+                                     problems=problems_of(each["problems"])) for each in last
+                         if path in (None, each["path"])]
+                return found[offset:None if limit is None else offset + limit]
             rows = connection.execute(sa.select(file_problems).where(
-                file_problems.c.source_id == source_id).order_by(file_problems.c.path))
+                file_problems.c.source_id == source_id, *is_wanted).order_by(
+                    file_problems.c.path).limit(limit).offset(offset))
             return [FileProblem(path=row.path, commit=row.commit,
                                 problems=problems_of(row.problems)) for row in rows]
 
     def problem_at(self, source_id: int, path: str) -> FileProblem | None:
         """What keeps the newest text of one file out of the catalog; None: nothing."""
-        with self._engine.connect() as connection:
-            row = connection.execute(sa.select(file_problems).where(
-                file_problems.c.source_id == source_id, file_problems.c.path == path)).first()
-        return None if row is None else FileProblem(
-            path=row.path, commit=row.commit, problems=problems_of(row.problems))
+        return next(iter(self.problems(source_id, path=path)), None)
 
-    def warnings(self, source_id: int) -> list[FileProblem]:
-        """Every component at the head of a source that could be better written, and how."""
+    def warnings(self, source_id: int, *, limit: int | None = None, offset: int = 0,
+                 path: str | None = None) -> list[FileProblem]:
+        """The components at the head of a source that could be better written, by path, and how.
+
+        `limit` None: all; `path` names the only file that is wanted.
+        """
+        is_wanted = () if path is None else (versions.c.head_path == path,)
         with self._engine.connect() as connection:
             rows = connection.execute(sa.select(
                 versions.c.head_path, versions.c.commit, versions.c.warnings).where(
-                    versions.c.source_id == source_id,
-                    versions.c.head_path.is_not(None)).order_by(versions.c.head_path))
+                    versions.c.source_id == source_id, *_WARNED, *is_wanted).order_by(
+                        versions.c.head_path).limit(limit).offset(offset))
             return [FileProblem(path=row.head_path, commit=row.commit,
-                                problems=problems_of(row.warnings))
-                    for row in rows if row.warnings]
+                                problems=problems_of(row.warnings)) for row in rows]
 
     def _select(self, *conditions: sa.ColumnElement[bool]) -> list[Source]:
         with self._engine.connect() as connection:
@@ -246,8 +253,7 @@ class Sources:
         """
         chosen = () if source_id is None else (versions.c.source_id == source_id,)
         query = sa.select(versions.c.source_id, sa.func.count()).where(
-            versions.c.head_path.is_not(None), sa.cast(versions.c.warnings, sa.Text) != "[]",
-            *chosen).group_by(versions.c.source_id)
+            *_WARNED, *chosen).group_by(versions.c.source_id)
         with self._engine.connect() as connection:
             return {source_id: count for source_id, count in connection.execute(query)}
 

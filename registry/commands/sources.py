@@ -17,6 +17,7 @@ from registry.terminal import Terminal, local_time
 
 SYNC_TIMEOUT_S = 120
 POLL_S = 0.3
+PAGE_SIZE = 200
 
 
 @click.group()
@@ -57,7 +58,7 @@ def add(client: ApiClient, terminal: Terminal, location: str, sub_paths: tuple[s
 def show(client: ApiClient, terminal: Terminal, name: str) -> None:
     """Show how a source stands: its sync, how fresh it is, every invalid file, and advice."""
     found = client.get("sources", name, "status")
-    files = client.get("sources", name, "problems")
+    files = _files(client, name)
     if terminal.is_json:
         terminal.json({**found, "files": files})
         return
@@ -213,11 +214,24 @@ def _report(client: ApiClient, terminal: Terminal, sources: list[dict[str, Any]]
         if each["sync_error"]:
             terminal.say(f"{each['name']}: {each['sync_error']}", "red")
         if each["problems"]:
-            _print_files(terminal, client.get("sources", each["name"], "problems")["problems"])
+            _print_files(terminal, _files(client, each["name"])["problems"])
         if each["warnings"]:
             terminal.say(f"{each['name']}: `paishare source show {each['name']}` gives the "
                          "advice.")
     return 1 if any(each["sync_error"] or each["problems"] for each in sources) else 0
+
+
+def _files(client: ApiClient, name: str) -> dict[str, list[dict[str, Any]]]:
+    """Every invalid file, and every one with advice, however many pages that takes."""
+    files: dict[str, list[dict[str, Any]]] = {"problems": [], "warnings": []}
+    number, most = 0, 1
+    while number * PAGE_SIZE < most:
+        number += 1
+        page = client.get("sources", name, "problems", page=number, page_size=PAGE_SIZE)
+        for kind, found in files.items():
+            found += page[kind]
+        most = max(page["problem_count"], page["warning_count"])
+    return files
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -103,7 +103,7 @@ def _page(*, trial: Trial | None = None, wrong: str = "", given: Mapping[str, st
     found = known.visible(user_id=user.id)
     rows = [{"source": source, "verdict": verdict(source), "warnings": warned.get(source.id, 0),
              "owner": called(source.owner_id), "users": users.get(source.id, []),
-             "broken": known.problems(source.id)[:MAX_FILES] if source.problems else []}
+             "broken": known.problems(source.id, limit=MAX_FILES) if source.problems else []}
             for source in found]
     return render_template(
         "admin/sources.html", rows=rows, hidden=hidden_sources(user), trial=trial, wrong=wrong,

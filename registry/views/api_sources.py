@@ -81,12 +81,17 @@ def sync_source(name: str) -> dict[str, Any]:
     return {}
 
 
-@api.route("GET", "/sources/<path:name>/problems", result=models.FileProblems, errors=(404,))
-def list_problems(name: str) -> dict[str, Any]:
+@api.route("GET", "/sources/<path:name>/problems", query=models.FilesQuery,
+           result=models.FileProblems, errors=(404,))
+def list_problems(name: str, query: models.FilesQuery) -> dict[str, Any]:
     """The files of a source that are no valid components, and advice about those that are."""
     source, sources = visible_source(auth.required_user(), name), services().sources
-    return {"problems": list(map(_file_json, sources.problems(source.id))),
-            "warnings": list(map(_file_json, sources.warnings(source.id)))}
+    part: dict[str, Any] = {"limit": query.page_size, "path": query.path,
+                            "offset": (query.page - 1) * query.page_size}
+    return {"problem_count": source.problems, "page": query.page, "page_size": query.page_size,
+            "warning_count": sources.warning_counts(source.id).get(source.id, 0),
+            "problems": list(map(_file_json, sources.problems(source.id, **part))),
+            "warnings": list(map(_file_json, sources.warnings(source.id, **part)))}
 
 
 @api.route("POST", "/sources/<path:name>/agree", body=models.HeldHead, status=202,

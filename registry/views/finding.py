@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Callable, Sequence
 
-from flask import url_for
+from flask import request, url_for
 from markupsafe import Markup, escape
 
 from registry.clauses import Filter, clause_text, filters_of
@@ -218,3 +218,9 @@ def understood(text: str) -> tuple[Query, QueryError | None]:
         return parse_query(text), None
     except QueryError as error:
         return replace(parse_query(""), text=text), error
+
+
+def page_number() -> int:
+    """The page that the address asks for; the first where that is no number."""
+    text = request.args.get("page", "1")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1

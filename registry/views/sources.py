@@ -11,7 +11,6 @@ from registry import source_words
 from registry.accounts import User
 from registry.errors import RegistryError
 from registry.sources import Source
-from registry.versions import FileProblem
 from registry.views import auth
 from registry.views.language import gettext as _
 from registry.views.services import services
@@ -29,6 +28,7 @@ from registry.views.source_access import (
     visible_source,
     webhook_of,
 )
+from registry.views.source_files import files_of
 from registry.views.source_state import (
     freshness,
     is_busy,
@@ -38,7 +38,6 @@ from registry.views.source_state import (
     verdict,
 )
 
-MAX_FILES = 200
 blueprint = Blueprint("sources", __name__, url_prefix="/sources")
 
 
@@ -173,16 +172,13 @@ def _hidden(user: User) -> list[dict[str, Any]]:
 
 
 def _page(source: Source, *, wrong: str = "") -> str:
-    user, known = auth.required_user(), services().sources
-    broken, warned = known.problems(source.id), known.warnings(source.id)
+    user = auth.required_user()
     return render_template(
         "sources/show.html", source=source, wrong=wrong, words=source_words,
         verdict=verdict(source), states=states_of(source), freshness=freshness(source),
         progress=progress_of(source), is_due=_is_due(source),
         is_busy=is_busy(source), is_on_github=is_on_github(source),
-        broken=[_shown(source, file) for file in broken[:MAX_FILES]], broken_count=len(broken),
-        warned=[_shown(source, file) for file in warned[:MAX_FILES]], warned_count=len(warned),
-        **_people(user, source))
+        **files_of(source), **_people(user, source))
 
 
 def _is_due(source: Source) -> bool:
@@ -199,13 +195,3 @@ def _people(user: User, source: Source) -> dict[str, Any]:
         "is_owner": is_owner, "may_sponsor": may_sponsor(user, source),
         "webhook": webhook_of(source) if source.owner_id == user.id else None,
         "github_url": services().repositories.url(source) if is_on_github(source) else None}
-
-
-def _shown(source: Source, file: FileProblem) -> dict[str, Any]:
-    """A file and what is wrong in it, with where that can be read on GitHub."""
-    def url(line: int | None) -> str | None:
-        return services().repositories.file_url(
-            source, file.commit, file.path, line) if is_on_github(source) else None
-
-    return {"path": file.path, "commit": file.commit, "url": url(None),
-            "problems": [(problem, url(problem.line)) for problem in file.problems]}

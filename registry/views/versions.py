@@ -10,6 +10,7 @@ from registry.errors import ConflictError, InvalidInputError, NotFoundError
 from registry.line_diff import CONTEXT, line_diff
 from registry.views.auth import viewer_id
 from registry.views.entries import choices_page, find_entry
+from registry.views.finding import page_number
 from registry.views.services import services
 from runner.sentence import Sentence
 
@@ -83,12 +84,6 @@ def compared(a: str, b: str) -> tuple[Entry, Entry]:
             "as {type}/{name}@1.0.0 and {type}/{name}.", old=old.reference,
             new=new.reference, type=old.type, name=old.name))
     return old, new
-
-
-def page_number() -> int:
-    """The page that the address asks for; the first where that is no number."""
-    text = request.args.get("page", "1")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
 
 
 def _pair(first: str, second: str) -> tuple[Entry | None, Entry]:

@@ -1,7 +1,10 @@
 """The pages of sources: who sees what, adding folders, syncing, removing."""
+import html
+import re
+
 import pytest
 
-from tests.fakes.web_home import HELLO, write_repository
+from tests.fakes.web_home import HELLO, WebHome, write_repository
 from tests.registry.test_views_marketplace import text_of
 
 
@@ -93,3 +96,72 @@ def test_what_cannot_be_a_sub_path_is_told_in_the_form_with_what_was_given(web, 
                                        sub_paths="../x")
     assert answer.status_code == 400 and "no folder below the source" in text_of(answer)
     assert ">../x</textarea>" in answer.text
+
+
+# --- many invalid files ---------------------------------------------------------------------------
+
+MANY, OF_ONE = 60, 12
+BROKEN = "type: job\nname: broken\n" + "".join(f"odd{n}: 1\n" for n in range(OF_ONE))
+
+
+@pytest.fixture(scope="module")
+def crowded(home_template, tmp_path_factory):
+    """A source with many invalid files, each with many mistakes, and some advice."""
+    web = WebHome(home_template, tmp_path_factory.mktemp("crowded"))
+    folder = web.home.parent / "many"
+    write_repository(folder, {
+        **{f"job/broken-{n:03}.yaml": BROKEN for n in range(MANY)},
+        **{f"data/good-{n}.yaml": f"type: data\nname: good-{n}\nversion: 1.0.0\n"
+                                  "uri: https://example.org/x\nodd: 1\n" for n in range(3)}})
+    web.services.sources.add_folder(str(folder), name="many", owner_id=2)
+    web.sync()
+    yield web
+    web.close()
+
+
+def test_every_invalid_file_is_on_one_of_many_small_pages(crowded):
+    ann, path, found = crowded.browser("ann"), "/sources/many", []
+    while path:
+        page = ann.get(path)
+        assert len(page.data) < 60_000
+        found += re.findall(r"<code>(job/broken-\d+\.yaml)</code>", page.text)
+        following = re.search('rel="next" href="([^"#]+)', page.text)
+        path = following and html.unescape(following[1])
+    assert found == [f"job/broken-{n:03}.yaml" for n in range(MANY)]
+
+
+def test_one_file_has_a_page_with_all_that_is_wrong_in_it(crowded):
+    ann = crowded.browser("ann")
+    assert f"{OF_ONE - 4} more in this file" in text_of(ann.get("/sources/many"))
+    page = ann.get("/sources/many?file=job/broken-007.yaml")
+    assert "odd0" in page.text and f"odd{OF_ONE - 1}" in page.text
+    assert "broken-008" not in page.text
+    assert "Nothing is wrong in data/x.yaml" in text_of(ann.get("/sources/many?file=data/x.yaml"))
+
+
+def test_advice_is_a_list_of_its_own_beside_the_invalid_files(crowded):
+    ann = crowded.browser("ann")
+    first = ann.get("/sources/many").text
+    assert f"{MANY} invalid files" in first and "show=advice" in first
+    page = text_of(ann.get("/sources/many?show=advice"))
+    assert "Advice about 3 components" in page and "data/good-0.yaml" in page
+    assert "broken-000" not in page
+
+
+@pytest.mark.parametrize("page, expected", [("0", "001"), ("x", "001"), ("9999", "059")])
+def test_a_page_that_there_is_not_is_the_nearest_one(crowded, page, expected):
+    answer = crowded.browser("ann").get(f"/sources/many?page={page}")
+    assert answer.status_code == 200 and f"broken-{expected}" in answer.text
+
+
+def test_the_api_gives_them_page_by_page_with_their_number(crowded):
+    program = crowded.program("ann")
+    first = program.get("/sources/many/problems").json
+    assert (first["problem_count"], first["warning_count"], len(first["problems"])) == (60, 3, 60)
+    last = program.get("/sources/many/problems", page=3, page_size=25).json
+    assert [file["path"] for file in last["problems"]][-1] == "job/broken-059.yaml"
+    assert (len(last["problems"]), last["warnings"], last["page"]) == (10, [], 3)
+    one = program.call("GET", "/sources/many/problems", query_string={
+        "path": "job/broken-007.yaml"}).json["problems"]
+    assert [file["path"] for file in one] == ["job/broken-007.yaml"]
+    assert program.get("/sources/many/problems", page_size=1000).status_code == 400

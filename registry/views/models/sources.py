@@ -69,10 +69,21 @@ class FileProblem(Answer):
     errors: list[Problem]
 
 
+class FilesQuery(Given):
+    page: int = Field(default=1, ge=1, le=100_000)
+    page_size: int = Field(default=100, ge=1, le=200)
+    path: str | None = Field(default=None, max_length=4096,
+                             description="Only this file; null: all of them.")
+
+
 class FileProblems(Answer):
-    problems: list[FileProblem]
+    problem_count: int = Field(description="How many invalid files there are in all.")
+    warning_count: int = Field(description="How many files there are with advice.")
+    page: int
+    page_size: int = Field(description="At most so many of each of the two are on a page.")
+    problems: list[FileProblem] = Field(description="By path.")
     warnings: list[FileProblem] = Field(
-        description="Files that are components, and could be better.")
+        description="Files that are components, and could be better; by path.")
 
 
 class CatalogHash(Answer):

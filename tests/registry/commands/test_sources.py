@@ -1,6 +1,8 @@
 """source add, list, show, remove, and sync."""
 import json
 
+import pytest
+
 from tests.fakes.scripted_server import Answer
 
 PROBLEM = {"path": "name", "line": 2, "column": 1, "message": "is missing", "severity": "error"}
@@ -40,7 +42,8 @@ def test_sync_names_each_invalid_file_with_line_and_cause(run, server):
         "POST /sources/mine/sync": [Answer({}, 202)],
         "GET /sources": [{"sources": [source(None)]}],
         "GET /sources/mine/status": [status("t", problems=1)],
-        "GET /sources/mine/problems": [{"problems": [file("job/x.yaml", PROBLEM)],
+        "GET /sources/mine/problems": [{"problem_count": 1, "warning_count": 1,
+                                        "problems": [file("job/x.yaml", PROBLEM)],
                                         "warnings": []}]}
     code, _, err = run("sync", "mine")
     assert code == 1 and err == "job/x.yaml:2:1: name: is missing\n"
@@ -93,15 +96,19 @@ def test_a_source_is_shown_with_its_state_its_invalid_files_and_advice(run, serv
             freshness="indexed aaaaaaa · upstream bbbbbbb · 2 minutes behind",
             states=[{"code": "held", "title": "Held back", "text": "Much would go."}],
             progress={"stage": "files", "title": "Fetching files", "done": 1, "total": 2})],
-        "GET /sources/octo/parts/problems": [{"problems": [file("job/x.yaml", PROBLEM)],
-                                              "warnings": [file("job/y.yaml", ADVICE)]}]}
+        "GET /sources/octo/parts/problems": [
+            {"problem_count": 201, "warning_count": 1, "warnings": [file("job/y.yaml", ADVICE)],
+             "problems": [file("job/x.yaml", PROBLEM)]},
+            {"problem_count": 201, "warning_count": 1, "warnings": [],
+             "problems": [file("job/z.yaml", PROBLEM)]}]}
     code, out, err = run("source", "show", "octo/parts")
     assert code == 0 and "source:      octo/parts (private)\n" in out
     assert "upstream bbbbbbb · 2 minutes behind\n" in out and "Fetching files, 1 of 2\n" in out
     assert err.splitlines() == ["Held back. Much would go.", "job/x.yaml:2:1: name: is missing",
+                                "job/z.yaml:2:1: name: is missing",
                                 "job/y.yaml:1:1: warning: Write a description."]
     whole = json.loads(run("source", "show", "octo/parts", "--json")[1])
-    assert whole["files"]["warnings"][0]["path"] == "job/y.yaml"
+    assert whole["files"]["problems"][0]["path"] == "job/z.yaml"
 
 
 def test_what_is_shown_has_the_words_of_its_page(run, server):
@@ -109,7 +116,8 @@ def test_what_is_shown_has_the_words_of_its_page(run, server):
         "GET /sources/mine/status": [status(
             None, state_title="Gone from GitHub", components=0, withdrawn=2, problems=1,
             default_branch="main")],
-        "GET /sources/mine/problems": [{"problems": [], "warnings": []}]}
+        "GET /sources/mine/problems": [{"problem_count": 0, "warning_count": 0,
+                                        "problems": [], "warnings": []}]}
     out = run("source", "show", "mine")[1]
     for line in ("state:       Gone from GitHub", "branch:      main, the default one",
                  "components:  0, and 2 withdrawn upstream that keep serving",
@@ -161,3 +169,20 @@ def test_a_webhook_is_shown_or_made(run, server):
 def test_a_source_is_removed(run, server):
     server.answers["DELETE /sources/mine"] = [Answer(None, 204)]
     assert run("source", "remove", "mine") == (0, "", "mine is removed.\n")
+
+
+@pytest.mark.parametrize("action, text", [
+    ("pause", "mine is paused: it is not indexed until somebody resumes it."),
+    ("resume", "mine goes on: it is indexed now, and from then on as before.")])
+def test_a_source_is_paused_and_resumed(run, server, action, text):
+    server.answers |= {f"POST /sources/mine/{action}": [Answer(None, 204)]}
+    code, out, err = run("source", action, "mine")
+    assert code == 0 and text in err
+
+
+def test_a_sync_of_everything_leaves_out_what_is_paused(run, server):
+    server.answers |= {
+        "GET /sources": [{"sources": [source("t1"), source("t1", name="rests", paused_at="t0")]}],
+        "POST /sources/mine/sync": [Answer({}, 202)], "GET /sources/mine/status": [status("t2")]}
+    code, out, _ = run("sync")
+    assert code == 0 and out.startswith("mine: ") and "rests" not in out
