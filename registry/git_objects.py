@@ -14,7 +14,6 @@ from dulwich.file import FileLocked
 from dulwich.objects import Commit as GitCommit
 from dulwich.objects import ObjectID, ShaFile
 from dulwich.objects import Tree as GitTree
-from dulwich.pack import UnresolvedDeltas
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from registry.commits import Commit, ReadTree, Small, entry_at
@@ -30,7 +29,7 @@ _COMMIT_ID = re.compile("[0-9a-f]{40}")
 _DAMAGE = (KeyError, ValueError, AssertionError, EOFError, zlib.error, FileLocked,
            UnsupportedExtension, UnsupportedVersion, git_errors.NotGitRepository,
            git_errors.FileFormatException, git_errors.ChecksumMismatch,
-           git_errors.WrongObjectException, git_errors.HookError, UnresolvedDeltas)
+           git_errors.WrongObjectException, git_errors.HookError, git_errors.ApplyDeltaError)
 
 
 @contextlib.contextmanager

@@ -1,25 +1,22 @@
 """Packs of a store: written out, taken in, written anew without one object. Uses dulwich."""
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-import shutil
 import tempfile
+import zlib
+from hashlib import sha1
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, BinaryIO, Callable, Container, Iterator
+from typing import Callable, Container, Iterable, Iterator, Sequence
 
 from dulwich.file import GitFile
 from dulwich.object_store import PACK_MODE
-from dulwich.objects import ObjectID
-from dulwich.objects import Tree as GitTree
-from dulwich.objects import sha_to_hex
+from dulwich.objects import ObjectID, RawObjectID
 from dulwich.pack import (
     Pack,
-    PackData,
     PackIndexEntry,
-    UnpackedObject,
-    UnpackedObjectIterator,
+    apply_delta,
     generate_unpacked_objects,
     iter_sha1,
     write_pack_data,
@@ -29,7 +26,12 @@ from dulwich.repo import Repo
 
 from registry.commits import Small
 from registry.git_objects import keep_small
+from registry.pack_check import BLOB, COMMIT, TAG, TREE, Limits, Part, Told, check_pack
 from registry.trees import Tree
+
+ANY = Limits(objects=1 << 32, blob_bytes=1 << 62, unpacked_bytes=1 << 62, tree_bytes=1 << 62,
+             commit_bytes=1 << 62)  # what we packed ourselves
+NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob", TAG: b"tag"}
 
 
 def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[str]) -> int:
@@ -43,19 +45,22 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
     return len(ids)
 
 
-@contextlib.contextmanager
-def receive_pack(repo: Repo, small: Small | None = None) -> Iterator[BinaryIO]:
-    """A file to write a pack to, which is taken in at the end unless an error is raised.
+def take_pack(repo: Repo, chunks: Iterable[bytes], limits: Limits = ANY, *,
+              small: Small | None = None, told: Told | None = None) -> None:
+    """Take in a pack as it comes, all of it at once; nothing of it where an error is raised.
 
-    `small` gets the short ones of its objects; None: nobody reads them soon.
+    `small` gets the short ones of its objects; None: nobody reads them soon. `told` is as
+    `check_pack` tells. Raises WireError and what damage raises.
     """
     folder = Path(repo.object_store.pack_dir)
     number, name = tempfile.mkstemp(dir=folder, suffix=".pack")  # whose index is not there yet
     try:
         with os.fdopen(number, "w+b") as file:
-            yield file
+            parts = check_pack(iter(chunks), file.write, limits, told)
             file.flush()
-            entries, checksum = _indexed(name, file, repo, small)
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as data, memoryview(data) as pack:
+                entries = sorted(_entry(pack, *each, small) for each in _objects(pack, parts))
+                checksum = _checksum(pack)
         path = folder / f"pack-{iter_sha1(id for id, *_ in entries).decode()}.pack"
         index = path.with_suffix(".idx")
         if not index.exists():
@@ -69,35 +74,47 @@ def receive_pack(repo: Repo, small: Small | None = None) -> Iterator[BinaryIO]:
         Path(name).unlink(missing_ok=True)
 
 
-def _indexed(name: str, file: IO[bytes], repo: Repo,
-             small: Small | None) -> tuple[list[PackIndexEntry], bytes]:
-    """What an index of the pack says, and the pack's checksum; raises what damage raises."""
-    with PackData(name, repo.object_format, file) as data:
-        data.check()
-        entries = sorted(_entry(each, small) for each in _Unpacked.for_pack_data(data))
-        return entries, data.get_stored_checksum()
+def _checksum(pack: memoryview) -> bytes:
+    """What stands at the pack's end; raises ValueError where the pack is another."""
+    found = bytes(pack[-20:])
+    if sha1(pack[:-20]).digest() != found:
+        raise ValueError("the checksum of the pack is another")
+    return found
 
 
-class _Unpacked(UnpackedObjectIterator):
-    """The objects of a pack, each unpacked once."""
+def _objects(pack: memoryview,
+             parts: Sequence[Part]) -> Iterator[tuple[Part, bytes, int, bytes]]:
+    """Each object once: where it lies, its id, its kind and what it holds.
 
-    _compute_crc32 = True
+    One that others are deltas of comes before these, which come next, so that it need not be kept.
+    Raises ValueError for a delta of nothing.
+    """
+    deltas: dict[int | bytes, list[Part]] = {}
+    for part in parts:
+        if part.base is not None:
+            deltas.setdefault(part.base, []).append(part)
+    for whole in parts:
+        todo = [(whole, b"")] if whole.base is None else []
+        while todo:
+            part, base = todo.pop()
+            content = zlib.decompress(pack[part.packed:part.end], bufsize=part.size or 1)
+            if part.base is not None:
+                content = b"".join(apply_delta(base, content))
+            id = sha1(b"%s %d\0%s" % (NAMES[whole.kind], len(content), content)).digest()
+            yield part, id, whole.kind, content
+            todo += [(each, content) for key in (part.start, id) for each in deltas.pop(key, ())]
+    if deltas:
+        raise ValueError("it has changes of objects that it does not have")
 
 
-def _entry(each: UnpackedObject, small: Small | None) -> PackIndexEntry:
+def _entry(pack: memoryview, part: Part, id: bytes, kind: int, content: bytes,
+           small: Small | None) -> PackIndexEntry:
     """Of one object; raises ValueError for a folder that is none."""
-    assert each.obj_type_num is not None and each.offset is not None
-    content = b"".join(each.obj_chunks or ())
-    if each.obj_type_num == GitTree.type_num:
+    if kind == TREE:
         Tree(content).check()
     if small is not None:
-        keep_small(small, sha_to_hex(each.sha()), each.obj_type_num, content)
-    return each.sha(), each.offset, each.crc32
-
-
-def take_pack(repo: Repo, pack: BinaryIO) -> None:
-    with receive_pack(repo) as stream:
-        shutil.copyfileobj(pack, stream)
+        keep_small(small, id.hex().encode(), kind, content)
+    return RawObjectID(id), part.start, zlib.crc32(pack[part.start:part.end])
 
 
 def pack_without(repo: Repo, pack: Pack, id: ObjectID) -> None:

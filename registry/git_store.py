@@ -31,17 +31,18 @@ from registry.git_objects import (
 from registry.git_origin import default_head, keep_tags, refuse_sha256, tags_of, take_over
 from registry.git_packs import (
     pack_without,
-    receive_pack,
     remove_leftovers,
     take_pack,
     write_pack,
 )
 from registry.git_snapshot import new_commit, tree_with, write_tree
+from registry.pack_check import Limits, Told
 from registry.reader import Reader
 from registry.source import FolderFile
 from runner.sentence import Sentence
 
 BRANCH = Ref(b"refs/heads/main")
+CHUNK_BYTES = 1 << 16
 CACHE_BYTES = 16 << 20  # of objects that others are deltas of, for each pack
 
 
@@ -189,14 +190,15 @@ class GitStore:
         if not self.path.exists():
             self._create()
 
-    @contextlib.contextmanager
-    def receiving(self, small: Small | None = None) -> Iterator[BinaryIO]:
-        """Take in the pack that is written, all of it at once; nothing where an error is raised.
+    def take(self, chunks: Iterable[bytes], limits: Limits, *, small: Small | None = None,
+             told: Told | None = None) -> None:
+        """Take in a pack as it comes, all of it at once; nothing where an error is raised.
 
-        `small` gets the short ones of its objects; None: nobody reads them soon.
+        `small` gets the short ones of its objects; None: nobody reads them soon. `told` hears now
+        and then how many of how many are here. Raises WireError for more than the limits.
         """
-        with self._open_to_write() as repo, receive_pack(repo, small) as stream:
-            yield stream
+        with self._open_to_write() as repo:
+            take_pack(repo, chunks, limits, small=small, told=told)
 
     def point(self, head: str, tags: Mapping[str, str]) -> None:
         """Note where the branch and the tags of the origin are; both are here."""
@@ -219,7 +221,7 @@ class GitStore:
         """Hold all that `write_pack` wrote; raises RegistryError for what is no such pack."""
         with self._open_to_write() as repo:
             if packed.objects:
-                take_pack(repo, pack)
+                take_pack(repo, iter(lambda: pack.read(CHUNK_BYTES), b""))
             repo.update_shallow({ObjectID(id.encode()) for id in packed.shallow}, set())
             if packed.head:
                 repo.refs[BRANCH] = ObjectID(packed.head.encode())

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Callable, Iterator
+from typing import Callable, Iterator, NamedTuple
 
 from registry.git_wire import TooMuchError, WireError
 from runner.sentence import Sentence
 
 COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA = 1, 2, 3, 4, 6, 7
-MAX_COMMIT_BYTES = 1 << 20
 WINDOW_BYTES = 4096
 TELL_EACH = 256
 Told = Callable[[int, int], None]
@@ -21,13 +20,28 @@ _DELTA_HEAD_BYTES = 20  # two numbers of up to ten bytes
 class Limits:
     """How much a pack may hold: objects, bytes of one file, and bytes of all when unpacked.
 
-    `tree_bytes` bounds one folder's list of names.
+    `tree_bytes` bounds one folder's list of names, `commit_bytes` one commit or tag.
     """
 
     objects: int
     blob_bytes: int
     unpacked_bytes: int
     tree_bytes: int = 16 << 20
+    commit_bytes: int = 1 << 20
+
+
+class Part(NamedTuple):
+    """Where one object lies in a pack: its first byte, its compressed ones, and what these make.
+
+    `base` is that of a delta, by its first byte or its id; None: the object is whole.
+    """
+
+    start: int
+    packed: int
+    end: int
+    kind: int
+    size: int
+    base: int | bytes | None
 
 
 class TooLargeError(TooMuchError):
@@ -35,8 +49,8 @@ class TooLargeError(TooMuchError):
 
 
 def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits: Limits,
-               told: Told | None = None) -> int:
-    """Hand a pack on to `write` as it comes; returns how many objects it holds.
+               told: Told | None = None) -> list[Part]:
+    """Hand a pack on to `write` as it comes; returns where its objects lie.
 
     `told` hears now and then how many of how many are here. Nothing is held but a few kilobytes,
     and of no object more is inflated than it says. Raises WireError for what is no pack,
@@ -49,11 +63,14 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     count = int.from_bytes(head[8:], "big")
     if count > limits.objects:
         raise TooMuchError(Sentence("It has more than {most} objects.", most=limits.objects))
+    parts: list[Part] = []
     total = 0
     for number in range(count):
         if told and number % TELL_EACH == 0:
             told(number, count)
-        total += _object(pack, limits)
+        part, unpacked = _object(pack, limits)
+        parts.append(part)
+        total += unpacked
         if total > limits.unpacked_bytes:
             raise TooMuchError(Sentence(
                 "It is more than {most} MiB unpacked.",
@@ -61,29 +78,30 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     pack.take(_TRAILER_BYTES)
     if not pack.is_over():
         raise WireError(Sentence("Something follows the pack."))
-    return count
+    return parts
 
 
-def _object(pack: _Input, limits: Limits) -> int:
-    """Pass over one object; returns how large it is, of a delta what it makes."""
+def _object(pack: _Input, limits: Limits) -> tuple[Part, int]:
+    """Pass over one object; returns how large it is too, of a delta with what it makes."""
+    first = pack.place
     kind, size = _kind_and_size(pack)
     if kind not in (COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA):
         raise WireError(Sentence("What came is no pack of Git."))
     largest = max(limits.tree_bytes, limits.blob_bytes)
-    allowed = {COMMIT: MAX_COMMIT_BYTES, TAG: MAX_COMMIT_BYTES, TREE: limits.tree_bytes,
+    allowed = {COMMIT: limits.commit_bytes, TAG: limits.commit_bytes, TREE: limits.tree_bytes,
                BLOB: limits.blob_bytes}.get(kind, largest)
     _check_size(size, allowed)
-    if kind == OFS_DELTA:
-        _varint(pack)
-    elif kind == REF_DELTA:
-        pack.take(20)
-    start = pack.inflate(size)
-    if kind not in (OFS_DELTA, REF_DELTA):
-        return size
-    _, rest = _number(start)
+    base = first - _distance(pack) if kind == OFS_DELTA else \
+        pack.take(20) if kind == REF_DELTA else None
+    packed = pack.place
+    begin = pack.inflate(size)
+    part = Part(first, packed, pack.place, kind, size, base)
+    if base is None:
+        return part, size
+    _, rest = _number(begin)
     made, _ = _number(rest)
     _check_size(made, largest)
-    return size + made
+    return part, size + made
 
 
 def _check_size(size: int, allowed: int) -> None:
@@ -104,10 +122,14 @@ def _kind_and_size(pack: _Input) -> tuple[int, int]:
     return kind, size
 
 
-def _varint(pack: _Input) -> None:
+def _distance(pack: _Input) -> int:
+    """How far before a delta its base lies."""
+    found = -1
     for _ in range(10):
-        if not pack.take(1)[0] & 0x80:
-            return
+        byte, = pack.take(1)
+        found = found + 1 << 7 | byte & 0x7f
+        if not byte & 0x80:
+            return found
     raise WireError(Sentence("What came is no pack of Git."))
 
 
@@ -127,6 +149,12 @@ class _Input:
     def __init__(self, chunks: Iterator[bytes], write: Callable[[bytes], object]) -> None:
         self._chunks, self._write = chunks, write
         self._buffer, self._at = b"", 0
+        self._begin = 0  # of the buffer in the pack
+
+    @property
+    def place(self) -> int:
+        """How much was passed over."""
+        return self._begin + self._at
 
     def take(self, count: int) -> bytes:
         while len(self._buffer) - self._at < count:
@@ -163,5 +191,6 @@ class _Input:
         chunk = next(self._chunks, b"")
         if chunk:
             self._write(chunk)
+            self._begin += self._at
             self._buffer, self._at = self._buffer[self._at:] + chunk, 0
         return bool(chunk)

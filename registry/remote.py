@@ -23,7 +23,6 @@ from registry.git_wire import (
     refs_request,
 )
 from registry.github_api import check_name
-from registry.pack_check import Limits, Told, check_pack
 from registry.wording import N_
 from runner.sentence import Sentence
 
@@ -83,12 +82,12 @@ class Remote:
         with self._answer(refs_request(names), MAX_REFS_BYTES) as stream:
             return read_refs(stream, branch, tag_prefix)
 
-    def pack(self, wants: Iterable[str], haves: Iterable[str], write: Callable[[bytes], object],
-             limits: Limits, *, filter: str | None = None, told: Told | None = None) -> int:
-        """Write a checked pack of what is wanted; returns how many objects it holds."""
+    def pack(self, wants: Iterable[str], haves: Iterable[str],
+             take: Callable[[Iterator[bytes]], object], *, filter: str | None = None) -> None:
+        """Hand on a pack of what is wanted, as it comes; nothing in it was looked at."""
         request = pack_request(wants, haves, filter=filter)
         with self._answer(request, self._patience.pack_bytes) as stream:
-            return check_pack(pack_data(stream), write, limits, told)
+            take(pack_data(stream))
 
     @contextlib.contextmanager
     def _answer(self, body: bytes, limit: int) -> Iterator[Stream]:

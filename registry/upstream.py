@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Callable, Collection, Iterable, Iterator, Sequence
@@ -84,19 +83,14 @@ class Upstream:
         return Journal(self._store.path).cursor(self._source.head, self._store.shallow())
 
     def bring_content(self, way: Way, refs: Refs, without: Collection[str]) -> Fetched:
-        """Have every file here that a replay may read but those `without`; then it may begin.
-
-        While some are fetched the next ones are found out.
-        """
+        """Have every file here that a replay may read but those `without`; then it may begin."""
         fetched = Fetched(head=refs.head, tags=self._commits_of(refs), small=self._small)
         with contextlib.ExitStack() as ends:
             places = self._wanted(ends.enter_context(self._store.reading(fetched)), fetched)
-            beside = ends.enter_context(ThreadPoolExecutor(1))
-            batch, ahead, done = _batch(places), None, 0
-            if len(batch) >= LEAST:
-                ahead = ends.enter_context(contextlib.closing(ReadAhead(self._store.path)))
-            while batch:
-                following = beside.submit(_batch, places)
+            ahead, done = None, 0
+            while batch := [*islice(places, BATCH)]:
+                if len(batch) >= LEAST and not ahead:
+                    ahead = ends.enter_context(contextlib.closing(ReadAhead(self._store.path)))
                 self._tell("files", done, done + len(batch))
                 missing = self._store.lacks(blob for _, blob in batch) - set(without)
                 self._take_files(way, [*dict.fromkeys(
@@ -104,7 +98,6 @@ class Upstream:
                 if ahead:
                     ahead.ask(batch)
                 done += len(batch)
-                batch = following.result()
         self._store.point(refs.head or "", fetched.tags)
         return replace(fetched, ahead=ahead.take) if ahead else fetched
 
@@ -156,9 +149,9 @@ class Upstream:
                 "{requests} requests. Move large files out of the folders of components, or add a "
                 "smaller repository.", name=way.name,
                 most=MAX_STORE_BYTES >> 20, requests=MAX_EXCHANGES))
-        with self._store.receiving(self._small if filter else None) as stream:
-            way.remote(room).pack(wants, haves, stream.write, limits, filter=filter,
-                                  told=self._told if filter else None)
+        small, told = (self._small, self._told) if filter else (None, None)
+        way.remote(room).pack(wants, haves, lambda chunks: self._store.take(
+            chunks, limits, small=small, told=told), filter=filter)
         if self._store.lacks(wants):
             raise WireError(Sentence(
                 "GitHub left out of {name} what it had told of. It is asked again later.",
@@ -166,10 +159,6 @@ class Upstream:
 
     def _told(self, done: int, total: int) -> None:
         self._tell("history", done, total)
-
-
-def _batch(places: Iterator[Place]) -> list[Place]:
-    return [*islice(places, BATCH)]
 
 
 def _unmet(places: Iterable[Place], met: set[Place]) -> Iterator[Place]:

@@ -8,13 +8,9 @@ from dulwich.object_store import DiskObjectStore
 
 from registry.errors import NotFoundError, RegistryError
 from registry.git_store import GitStore
+from registry.pack_check import Limits
 from registry.source import folder_files
 from tests.registry.repository import Repository, git
-
-
-@pytest.fixture
-def origin(tmp_path):
-    return Repository(tmp_path / "origin")
 
 
 @pytest.fixture
@@ -377,6 +373,7 @@ def test_what_a_killed_writer_left_is_removed(store, folder):
 
 BLOB, TREE = 3, 2
 TREE_OF_ONE = b"100644 a\0" + b"1" * 20
+LIMITS = Limits(objects=1000, blob_bytes=100_000, unpacked_bytes=10 << 20)
 
 
 def pack(kind, content):
@@ -387,8 +384,7 @@ def pack(kind, content):
 
 
 def receive(store, data):
-    with store.receiving() as stream:
-        stream.write(data)
+    store.take([data], LIMITS)
 
 
 def kept(store):
@@ -405,10 +401,57 @@ def test_a_pack_is_taken_in_once_however_often_it_comes(store, kind, content):
     git(store.path, "verify-pack", *map(str, (store.path / "objects" / "pack").glob("*.idx")))
 
 
-@pytest.mark.parametrize("data", [
-    pack(TREE, b"100644 a\0short"), pack(TREE, TREE_OF_ONE + b"more"), pack(BLOB, b"a file")[:-1],
-    pack(BLOB, b"a file")[:-20] + b"0" * 20, b"no pack at all, and long enough to be one"])
-def test_a_damaged_pack_is_refused_and_nothing_of_it_is_kept(store, data):
+@pytest.mark.parametrize("data, said", [
+    (pack(TREE, b"100644 a\0short"), "cannot be read"),
+    (pack(TREE, TREE_OF_ONE + b"more"), "cannot be read"),
+    (pack(BLOB, b"a file")[:-20] + b"0" * 20, "cannot be read"),
+    (pack(BLOB, b"a file")[:-1], "ended too early"),
+    (b"no pack at all, and long enough to be one", "no pack of Git")])
+def test_a_damaged_pack_is_refused_and_nothing_of_it_is_kept(store, data, said):
+    with pytest.raises(RegistryError, match=said):
+        receive(store, data)
+    assert kept(store) == []
+
+
+def packed(origin, wanted, *options):
+    """What git packs of these."""
+    return subprocess.run(
+        ["git", "-C", str(origin.path), "pack-objects", "--revs", "--stdout", "-q", *options],
+        input="\n".join(wanted).encode(), capture_output=True, check=True).stdout
+
+
+def grown(origin):
+    """A history of a folder of many files and a long file, and its commits."""
+    lines = "\n".join(f"line {number}" for number in range(500))
+    return [origin.commit({f"data/{number:03d}": str(number), "long": f"{lines}\n{number}"})
+            for number in range(40)]
+
+
+@pytest.mark.parametrize("options", [("--delta-base-offset",), ()], ids=["by place", "by id"])
+def test_the_index_of_a_pack_is_the_one_that_git_would_write(origin, store, tmp_path, options):
+    data = packed(origin, grown(origin)[-1:], *options)
+    receive(store, data)
+    (tmp_path / "its.pack").write_bytes(data)
+    git(tmp_path, "index-pack", "--strict", "its.pack")
+    ours, = (store.path / "objects" / "pack").glob("*.idx")
+    assert ours.read_bytes() == (tmp_path / "its.idx").read_bytes()
+    assert b"chain length" in subprocess.run(
+        ["git", "verify-pack", "-v", str(ours)], capture_output=True, check=True).stdout
+
+
+def test_a_pack_with_changes_of_what_it_does_not_have_is_refused(origin, store):
+    commits = grown(origin)
+    data = packed(origin, [commits[-1], f"^{commits[-2]}"], "--thin")
+    assert int.from_bytes(data[8:12], "big") < 10
     with pytest.raises(RegistryError, match="cannot be read"):
         receive(store, data)
+    assert kept(store) == []
+
+
+def test_a_pack_whose_change_does_not_fit_what_it_changes_is_refused(store):
+    base = bytes([BLOB << 4 | 6]) + zlib.compress(b"a file")
+    change = bytes([6 << 4 | 5, len(base)]) + zlib.compress(b"\7\2\2ab")
+    body = b"PACK\0\0\0\2\0\0\0\2" + base + change
+    with pytest.raises(RegistryError, match="cannot be read"):
+        receive(store, body + hashlib.sha1(body).digest())
     assert kept(store) == []

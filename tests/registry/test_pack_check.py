@@ -35,8 +35,8 @@ def pieces(data, size):
 
 def checked(data, limits=LIMITS, size=1000):
     written = bytearray()
-    count = check_pack(pieces(data, size), written.extend, limits)
-    return count, bytes(written)
+    parts = check_pack(pieces(data, size), written.extend, limits)
+    return parts, bytes(written)
 
 
 def blob_pack(*contents, kind=3, size=None):
@@ -53,7 +53,19 @@ def blob_pack(*contents, kind=3, size=None):
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
 def test_a_pack_of_git_passes_whole_however_it_is_cut(pack, size):
-    assert checked(pack, size=size) == (int.from_bytes(pack[8:12], "big"), pack)
+    parts, written = checked(pack, size=size)
+    assert written == pack and len(parts) == int.from_bytes(pack[8:12], "big")
+
+
+def test_of_a_pack_it_is_told_where_each_object_lies(pack):
+    parts, _ = checked(pack, size=7)
+    assert [part.start for part in parts] == [12, *(part.end for part in parts[:-1])]
+    assert parts[-1].end == len(pack) - 20
+    for part in parts:
+        assert len(zlib.decompress(pack[part.packed:part.end])) == part.size
+    starts = {part.start for part in parts}
+    bases = {part.base for part in parts if part.base is not None}
+    assert bases and bases <= starts
 
 
 @pytest.mark.parametrize("data, error", [
@@ -94,10 +106,10 @@ def test_a_damaged_pack_ends_with_an_error_of_ours_or_passes(pack, data):
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(pack) - 1))] = data.draw(st.integers(0, 255))
     try:
-        count, written = checked(bytes(damaged))
+        parts, written = checked(bytes(damaged))
     except WireError:
         return
-    assert written == damaged and count <= LIMITS.objects
+    assert written == damaged and len(parts) <= LIMITS.objects
 
 
 @settings(deadline=None, max_examples=150)
