@@ -15,6 +15,7 @@ from registry.changelog import Changelog
 from registry.config import PACKAGE, Settings
 from registry.deliveries import Deliveries
 from registry.dump import Dumps
+from registry.error_text import unsaid_path
 from registry.feeds import Feeds
 from registry.github_accounts import GitHubAccounts
 from registry.github_worker import LOCK as GITHUB_LOCK
@@ -110,6 +111,7 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     for openpai in (api_openpai, openpai_account, openpai_jobs, openpai_users):
         for name, prefix in openpai.PREFIXES.items():
             app.register_blueprint(openpai.blueprint, url_prefix=prefix, name=name)
+    app.add_template_filter(unsaid_path)
     app.add_template_filter(marketplace.entry_url)
     app.add_template_filter(marketplace.submit_command)
     app.add_template_filter(mark_access.may_mark)

@@ -7,12 +7,25 @@ from registry.errors import NotFoundError, Problem, RegistryError
 def problem_line(problem: Problem, file: str) -> str:
     """`file:line:column: path: message`, as compilers write it.
 
-    Parts without a value are left out, and a path that the message itself begins with.
+    Parts without a value are left out, and of the path what the message itself says.
     """
     place = ":".join(str(part) for part in (file, problem.line, problem.column) if part)
     kind = "" if problem.severity == "error" else problem.severity
-    path = "" if problem.message.startswith(f"`{problem.path}`") else problem.path
-    return printable(": ".join(part for part in (place, kind, path, problem.message) if part))
+    return printable(": ".join(part for part in (
+        place, kind, unsaid_path(problem), problem.message) if part))
+
+
+def unsaid_path(problem: Problem) -> str:
+    """What of the problem's path its message does not say: all, what is above the field, or none.
+
+    Messages begin with the field, and may go on with where it is missing.
+    """
+    above, _, field = problem.path.rpartition(".")
+    if problem.message.startswith((f"`{problem.path}`", f"`{problem.path}:")):
+        return ""
+    is_named = problem.message.startswith((f"`{field}`", f"`{field}:"))
+    place = above if is_named else problem.path
+    return "" if f"`{place}`" in problem.message else place
 
 
 def error_lines(error: RegistryError, file: str = "") -> list[str]:

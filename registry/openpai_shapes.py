@@ -58,7 +58,7 @@ def _role(job: Mapping[str, Any], name: str, attempt: Mapping[str, Any] | None, 
 
 
 def cluster(found: Mapping[str, Any], jobs: Mapping[str, int]) -> dict[str, Any]:
-    """One virtual cluster; capacities in percent, what has no bound counts as the whole."""
+    """One virtual cluster; capacities in percent, what has no limit counts as the whole."""
     used = {"memory": _used(found, "memory_mb"), "vCores": _used(found, "cpus"),
             "GPUs": _used(found, "gpus")}
     return {"capacity": 100, "maxCapacity": 100, "usedCapacity": 0, "status": "RUNNING",

@@ -14,7 +14,7 @@ MACHINE = ""  # its name among the quotas
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Running jobs, and what they hold together: whole cores, MiB, GPUs; None: no bound."""
+    """Running jobs, and what they hold together: whole cores, MiB, GPUs; None: no limit."""
 
     jobs: int | None = None
     cpus: int | None = None

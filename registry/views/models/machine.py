@@ -38,7 +38,7 @@ class FreeMachine(Answer):
 
 
 class Quota(Answer):
-    """What jobs may hold together at once; null: no bound."""
+    """What jobs may hold together at once; null: no limit."""
 
     jobs: int | None
     cpus: int | None

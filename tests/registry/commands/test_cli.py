@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from registry import cli
-from registry.error_text import error_lines
+from registry.error_text import error_lines, problem_line
 from registry.errors import ComponentError, NotFoundError, Problem
 from tests.fakes.scripted_server import Answer
 
@@ -107,3 +107,17 @@ def test_an_error_at_one_place_is_said_once_and_in_a_file_also_where_editors_fin
 
 def test_what_may_be_meant_is_asked():
     assert error_lines(NotFoundError("No x.", ["y", "z"]))[1] == "Did you mean y, z?"
+
+
+@pytest.mark.parametrize("path, message, expected", [
+    ("tasks", "`tasks` must be a list.", "`tasks` must be a list."),
+    ("tasks[0].command", "`command` is empty.", "tasks[0]: `command` is empty."),
+    ("tasks[0].command", "`command` is missing in `tasks[0]`.",
+     "`command` is missing in `tasks[0]`."),
+    ("version", "`version: 1.0` is kept as the text `1.0`.",
+     "`version: 1.0` is kept as the text `1.0`."),
+    ("tasks[2].role", "The role `worker` is already on line 14.",
+     "tasks[2].role: The role `worker` is already on line 14.")])
+def test_a_place_in_a_file_is_named_once(path, message, expected):
+    problem = Problem(path=path, line=3, column=1, message=message, severity="error")
+    assert problem_line(problem, "job/x.yaml") == f"job/x.yaml:3:1: {expected}"
