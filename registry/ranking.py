@@ -97,11 +97,11 @@ class Ranking:
     def explain(self, found: Found, number: int) -> tuple[tuple[str, float], ...]:
         """What the score of a document is made of, with the places where its words stand."""
         part, inside = self.snapshot.place(number)
-        lines = part.segment.stream(inside).decode().split("\n")
+        lines = dict(zip(PLACES, part.segment.stream(inside).decode().split("\n")))
         why = []
         for word, scores in found.parts:
             if scores[number] > 0:
-                places = _places(word, dict(zip(PLACES, lines)))
+                places = _places(word, lines)
                 why.append((Sentence("“{word}” in its {places}", word=word,
                                      places=listed(map(Sentence, places))),
                             round(float(scores[number]), 3)))
@@ -186,12 +186,14 @@ class Ranking:
 
 def _places(word: str, lines: Mapping[str, str]) -> list[str]:
     """Where a word stands: as it is, as a beginning, as a part or in parts; else nearly so."""
-    squeezed = {place: line.replace(" ", "") for place, line in lines.items()}
-    for text, found in ((f" {word} ", lines), (f" {word}", lines), (word, lines),
-                        (squash(word), squeezed)):
-        places = [place for place, line in found.items() if text in line]
+    for text in (f" {word} ", f" {word}", word):
+        places = [place for place, line in lines.items() if text in line]
         if places:
             return places
+    joined = squash(word)
+    places = [place for place, line in lines.items() if joined in line.replace(" ", "")]
+    if places:
+        return places
     return ["type"] if word in TYPE_WORDS else [N_("name, but for a letter")]
 
 

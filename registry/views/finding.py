@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from typing import Callable, Sequence
+from urllib.parse import quote, urlencode
 
 from flask import request, url_for
 from markupsafe import Markup, escape
@@ -66,7 +67,7 @@ class Finding:
 
     @property
     def url(self) -> str:
-        return url_for("marketplace.index", q=self.query.text if self.query.text.strip() else None,
+        return path_of("/", q=self.query.text if self.query.text.strip() else None,
                        type=self.type or None, page=self.number if self.number > 1 else None,
                        sort=self.sort if self.sort != "relevance" else None)
 
@@ -123,12 +124,11 @@ class Finding:
         """The page of a component; of that version where all are asked for, or no release is."""
         is_exact = self.query.has_all_versions or is_prerelease(hit.version)
         rest = hit.reference.partition("/")[2] if is_exact else hit.name
-        return url_for("marketplace.show", type_name=hit.type, rest=rest, source=hit.source)
+        return path_of(f"/c/{hit.type}/{rest}", source=hit.source)
 
     def use(self, hit: Hit) -> str:
         """The way to run a job that was found."""
-        return url_for("submit.use", type_name=hit.type, source=hit.source,
-                       rest=hit.reference.partition("/")[2])
+        return path_of(f"/use/{hit.type}/{hit.reference.partition('/')[2]}", source=hit.source)
 
     def facets(self, page: Page) -> list[Facet]:
         found = []
@@ -169,6 +169,14 @@ class Finding:
         return replace(self, query=query, number=1).url
 
 
+def path_of(path: str, **asked: object) -> str:
+    """A path with what it asks for, None left out: as `url_for`, of which a page needs a hundred.
+    """
+    query = urlencode({name: value for name, value in asked.items() if value is not None},
+                      safe="!$'()*,/:;?@")
+    return quote(path, safe="!$&'()*+,/:;=@") + (f"?{query}" if query else "")
+
+
 def _telling(links: Sequence[Link]) -> list[Link]:
     """Of counts that include the one before: those that differ from it, or are chosen."""
     before = [None, *(link.count for link in links)]
@@ -191,14 +199,14 @@ class Marker:
             else self._marked(_SIGNS.sub("", part), escape)
             for number, part in enumerate(_TICKS.split(text))))
 
-    def _marked(self, text: str, written: Callable[[str], Markup]) -> str:
-        return "".join(f"<mark>{written(piece)}</mark>" if is_match else str(written(piece))
+    def _marked(self, text: str, written: Callable[[str], str]) -> str:
+        return "".join(f"<mark>{written(piece)}</mark>" if is_match else written(piece)
                        for piece, is_match in pieces(text, self._terms))
 
 
-def _breakable(piece: str) -> Markup:
+def _breakable(piece: str) -> str:
     """A piece of a name, which the next piece may follow on another line."""
-    return breakable(piece) + (Markup("<wbr>") if piece[-1] in "_.-" else "")
+    return f"{breakable(piece)}<wbr>" if piece[-1] in "_.-" else breakable(piece)
 
 
 def suggestions(query: Query, page: Page) -> list[str]:

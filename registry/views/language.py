@@ -78,7 +78,7 @@ def ngettext(one: str, many: str, count: int, /, **values: Any) -> str:
 
 def said(text: str) -> str:
     """What a lower layer says, in the language of this response; a text of others as it is."""
-    if isinstance(text, Sentence):
+    if isinstance(text, Sentence) and language() != "en":
         found = _translations(language())
         return text.said(found.gettext, found.ngettext)
     return gettext(text) if text else ""

@@ -4,6 +4,7 @@ from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from flask import url_for
 
 from registry.hits import Hit, Page
 from registry.query import parse_query
@@ -82,6 +83,15 @@ def test_a_name_that_may_be_meant_is_spelled_as_it_is(web):
     assert "Did you mean" in answer.text and ">hand_written</a>" in answer.text
 
 
+def test_results_that_only_come_close_are_told_as_that_with_what_may_be_meant(web):
+    browser = web.browser()
+    near = main_of(browser.get("/?q=helo"))
+    assert 'href="/c/job/hello?source=examples"' in near
+    assert "Not every word is found as it is written. Did you mean" in " ".join(near.split())
+    assert 'href="/?q=hello"' in near
+    assert "Did you mean" not in main_of(browser.get("/?q=hello"))
+
+
 def test_a_page_that_is_not_there_names_the_nearest_and_offers_a_search(web):
     answer = web.browser().get("/c/job/helo@1.0.0")
     assert answer.status_code == 404
@@ -116,6 +126,18 @@ def test_what_matches_is_marked_in_escaped_text():
 def test_a_card_shows_no_signs_of_markdown():
     shown = Marker(parse_query("x"), page_of()).text("# Digits\n**What is in it.** Run `2**3`.")
     assert shown == "Digits\nWhat is in it. Run <code>2**3</code>."
+
+
+@pytest.mark.parametrize("text", ["a b&c=d", "100%", "C++/é#?", "@[x];", "模型", "'\"<>\\^~", "a.b-c_d"])
+def test_an_address_is_written_as_flask_writes_it(app, text):
+    hit = Hit(source=text, type="job", name=text, version="1.0.0", contributor="", description="",
+              reference=f"job/{text}@1.0.0", updated="2026-01-01T00:00:00Z")
+    asked = Finding(query=parse_query(""), type="job", number=2).asking(text)
+    assert asked == url_for("marketplace.index", q=text, type="job")
+    finding = Finding(query=parse_query(""))
+    assert finding.hit(hit) == url_for("marketplace.show", type_name="job", rest=text, source=text)
+    assert finding.use(hit) == url_for("submit.use", type_name="job", rest=f"{text}@1.0.0",
+                                       source=text)
 
 
 def test_a_hit_among_all_versions_leads_to_its_version(app):
