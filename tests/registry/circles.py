@@ -34,7 +34,8 @@ REPOSITORIES = {"acme/alpha": "quorvex", "acme/beta": "blintar", "bob/gamma": "z
                 "acme/open": "fendrick"}  # each with a word that stands nowhere else
 PUBLIC_AT_FIRST = "acme/open"
 OWNERS = dict(zip(REPOSITORIES, ("ann", "bob") * 2))
-TELLS_OWNERS = ("sources.index", "api_sources.remove_source")
+TELLS_OWNERS = ("sources.index", "api_sources.remove_source", "api_sources.pause_source",
+                "api_sources.resume_source")
 TELLS_ADMINS = (*TELLS_OWNERS, "admin_sources.index")
 GRANTS = ("", "none", "fresh", "soft", "expired")  # "": nothing is known
 TOKENS = ("", "works", "dead", "ended", "newer")  # "": GitHub is not connected
@@ -468,6 +469,8 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "api_sources.show_webhook": _sources("/api/v3/sources/{name}/webhook"),
     "api_sources.create_webhook": _sources("/api/v3/sources/{name}/webhook", "POST"),
     "api_sources.remove_source": _sources("/api/v3/sources/{name}", "DELETE"),
+    "api_sources.pause_source": _sources("/api/v3/sources/{name}/pause", "POST"),
+    "api_sources.resume_source": _sources("/api/v3/sources/{name}/resume", "POST"),
     "api_sources.sync_source": _sources("/api/v3/sources/{name}/sync", "POST"),
     "api_sources.agree_to_head": _sources("/api/v3/sources/{name}/agree", "POST",
                                           {"head": "a" * 40}),
