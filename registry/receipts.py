@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Mapping
 
 from registry.measures import memory
+from registry.placeholders import as_text
 from registry.wording import N_
 from runner.sentence import Sentence
 
@@ -15,7 +16,7 @@ _MISSING = "–"
 NOT_MEASURED = Sentence("not measured: too short")
 _KINDS = {"data": N_("data {target} of {role}"), "script": N_("script {target} of {role}"),
           "storage": N_("storage {target} of {role}")}
-_MACHINE = {"cpus": N_("CPU cores"), "memory_mb": N_("memory in MiB"), "docker": N_("Docker"),
+_MACHINE = {"cpus": N_("CPU cores"), "memory_mb": N_("memory"), "docker": N_("Docker"),
             "kernel": N_("kernel"), "cgroups": N_("cgroups"), "gpu_driver": N_("GPU driver")}
 
 
@@ -78,7 +79,7 @@ def side_by_side(first: Iterable[Fact], second: Iterable[Fact]) -> list[Row]:
 
 def _parameters(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for name, value in spec["parameters"].items():
-        yield PARAMETERS, Sentence("parameter {name}", name=name), value
+        yield PARAMETERS, Sentence("parameter {name}", name=name), as_text(value)
 
 
 def _inputs(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -100,7 +101,7 @@ def _resources(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _given(each: Mapping[str, int]) -> str:
-    return Sentence("{cpus} CPU, {memory} of memory, {shm} of them shared, {gpus} GPU",
+    return Sentence("{cpus} CPU, {memory} of memory ({shm} of it shared), {gpus} GPU",
                     cpus=each["cpu"], gpus=each["gpu"], memory=memory(each["memory_mb"] << 20),
                     shm=memory(each["shm_mb"] << 20))
 
@@ -116,7 +117,8 @@ def _pin(item: Mapping[str, Any]) -> str:
 
 def _machine(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for key, what in _MACHINE.items():
-        yield MACHINE, Sentence(what), receipt["machine"].get(key)
+        value = receipt["machine"].get(key)
+        yield MACHINE, Sentence(what), memory(value << 20) if value and key == "memory_mb" else value
     for task in receipt["tasks"]:
         models = sorted(gpu["model"] for gpu in task["gpus"])
         yield (MACHINE, Sentence("GPUs of {task}", task=f"{task['role']}-{task['index']}"),

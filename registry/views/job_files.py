@@ -27,8 +27,8 @@ def log(job_id: str) -> ResponseReturnValue:
     cursor = request.args.get("cursor", "")[:MAX_PLACE]
     page = services().runner.merged_log(job["id"], cursor=cursor)
     lines = [{**line, "text": plain_log(line["text"])} for line in page["lines"]]
-    return render_template("jobs/log.html", job=job, lines=lines, cursor=page["cursor"],
-                           is_complete=page["is_complete"])
+    return render_template("jobs/log.html", job=job, lines=lines, start=cursor,
+                           cursor=page["cursor"], is_complete=page["is_complete"])
 
 
 @blueprint.get("/<job_id>/files")

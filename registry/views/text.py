@@ -19,6 +19,7 @@ from registry.measures import memory
 from registry.placeholders import as_text
 from registry.views.language import gettext as _
 from registry.views.language import language, locale, said
+from runner.sentence import Sentence
 
 SPANS_S = (86400 * 365, 86400 * 30, 86400, 3600, 60)
 UNITS = ("kB", "MB", "GB", "TB")
@@ -51,7 +52,8 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 
 def register(app: Flask) -> None:
     for filter_ in (iso, ago, size, memory, ticks, markdown, reference_url, duration,
-                    first_paragraph, in_url, breakable, broken_reference, short_reference, as_text):
+                    first_paragraph, in_url, breakable, broken_reference, short_reference, as_text,
+                    said_or_as_it_is):
         app.add_template_filter(filter_)
 
 
@@ -113,6 +115,11 @@ def size(count: int) -> str:
             break
         value, unit = value / 1000, name
     return _("%(count)s bytes", count=count) if unit == "bytes" else f"{value:.1f} {unit}"
+
+
+def said_or_as_it_is(text: str) -> str:
+    """A sentence of ours in the reader's language; a value of others as it is."""
+    return said(text) if isinstance(text, Sentence) else text
 
 
 def ticks(text: str) -> Markup:

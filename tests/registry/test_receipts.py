@@ -40,7 +40,7 @@ def test_what_was_killed_at_its_limit_had_all_of_it_whatever_was_seen_before():
     killed["tasks"][0]["oom_killed"] = True
     found = {fact.what: fact.value for fact in facts(killed)}
     assert found["peak memory of main-0"] == "8.8 GiB, its limit: it was killed there"
-    assert found["resources of main"] == "2 CPU, 8.8 GiB of memory, 64 MiB of them shared, 1 GPU"
+    assert found["resources of main"] == "2 CPU, 8.8 GiB of memory (64 MiB of it shared), 1 GPU"
 
 
 def test_a_receipt_does_not_differ_from_itself():
@@ -68,7 +68,13 @@ def ended(web, ann):  # noqa: F811
 def test_the_page_of_a_receipt_tells_all_of_it(ended):
     page = text_of(ended.get(f"/jobs/{JOB}/receipt"))
     assert "Attempt 1" in page and "parameter epochs 3" in page and "wall time 61.5 s" in page
+    assert "parameter shuffle true" in page and "parameter nothing null" in page
     assert f"/jobs/{JOB}/receipt?attempt=1" in ended.get(f"/jobs/{JOB}").text
+
+
+def test_a_receipt_tells_states_in_the_readers_language_and_what_is_of_others_as_it_is(web, ended):
+    page = text_of(ended.get(f"/jobs/{JOB}/receipt", headers={"Accept-Language": "zh"}))
+    assert "状态 成功" in page and "SUCCEEDED" not in page and "参数 note a text" in page
 
 
 def test_the_same_is_run_again_once_however_often_it_is_pressed(web, ended):

@@ -5,13 +5,16 @@ import Anser from "anser";
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$/;
 // What moves the cursor, sets titles and the like: everything but colours (…m).
 const OTHERS = /\x1b(?:\[[0-?]*[ -/]*(?!m)[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_](?<!\[))/g;
+// The usual font: changes nothing, but Anser forgets the colour of a text that begins without an escape.
+const GOES_ON = "\x1b[10m";
 const STATE = ["fg", "bg", "fg_truecolor", "bg_truecolor", "decorations"];
 
 // One line: `text` without escapes, `spans` with their colours or null where it has none.
 class Line {
-  constructor(stream, time) {
+  constructor({ stream, time, from }) {
     this.stream = stream;
     this.time = time;
+    this.from = from; // who wrote it, where several write
     this.text = "";
     this.spans = null;
   }
@@ -39,10 +42,10 @@ export class Lines {
   // Takes records of the API; returns the first number of the lines that changed.
   add(records) {
     let first = this.all.length;
-    for (const { stream, time, text } of records) {
-      const open = this.stream(stream);
+    for (const record of records) {
+      const open = this.stream(`${record.from} ${record.stream}`);
       if (open.line) first = Math.min(first, this.all.lastIndexOf(open.line));
-      this.write(open, stream, time, open.held + text);
+      this.write(open, record, open.held + record.text);
     }
     return Math.max(0, first - this.shorten());
   }
@@ -52,24 +55,24 @@ export class Lines {
     return this.streams.get(name);
   }
 
-  write(open, stream, time, text) {
+  write(open, record, text) {
     open.held = text.match(UNFINISHED)?.[0].slice(0, 200) ?? "";
     const whole = open.held ? text.slice(0, -open.held.length) : text;
     const parts = whole.replaceAll("\r\n", "\n").split("\n");
     parts.forEach((part, number) => {
       if (number) this.end(open);
       if (!part) {
-        if (number < parts.length - 1 && !open.line) this.begin(open, stream, time);
+        if (number < parts.length - 1 && !open.line) this.begin(open, record);
         return;
       }
-      if (!open.line) this.begin(open, stream, time);
+      if (!open.line) this.begin(open, record);
       open.raw += part;
     });
     if (open.line) this.show(open, new Anser(), open.ansi);
   }
 
-  begin(open, stream, time) {
-    open.line = new Line(stream, time);
+  begin(open, record) {
+    open.line = new Line(record);
     open.raw = "";
     this.all.push(open.line);
   }
@@ -87,7 +90,7 @@ export class Lines {
     const shown = plain.slice(plain.replace(/\r+$/, "").lastIndexOf("\r") + 1).replace(/\r+$/, "");
     const isColoured = shown.includes("\x1b") || ansi.fg || ansi.bg || ansi.decorations.length;
     const spans = isColoured
-      ? ansi.ansiToJson(shown, { use_classes: true, remove_empty: true }) : null;
+      ? ansi.ansiToJson(GOES_ON + shown, { use_classes: true, remove_empty: true }) : null;
     open.line.spans = spans?.map(({ content, fg, bg, fg_truecolor, bg_truecolor, decorations }) => (
       { content, fg, bg, fg_truecolor, bg_truecolor, decorations })) ?? null;
     open.line.text = spans ? spans.map((each) => each.content).join("") : shown;

@@ -3,6 +3,7 @@
 const BLOCK = 100;
 const LINE_PX = 20;
 const MARGIN = "1500px";
+const HUES = 6;
 
 function colour(element, name, value, truecolor, property) {
   if (!value) return;
@@ -36,6 +37,7 @@ export class View {
     this.blocks = [];
     this.marked = -1;
     this.pattern = "";
+    this.writers = new Map(); // who writes, each with the number of a colour
     this.seen = new IntersectionObserver((entries) => this.onSeen(entries), { root: box, rootMargin: `${MARGIN} 0px` });
   }
 
@@ -108,8 +110,17 @@ export class View {
     text.className = "text";
     if (line.spans) text.append(...line.spans.map(spanOf));
     else text.textContent = line.text;
-    row.append(link, time, text, "\n");
+    row.append(link, time, ...this.writer(line), text, "\n");
     return row;
+  }
+
+  writer({ from }) {
+    if (from === undefined) return [];
+    if (!this.writers.has(from)) this.writers.set(from, this.writers.size % HUES);
+    const element = document.createElement("span");
+    element.className = `from from-${this.writers.get(from)}`;
+    element.textContent = from;
+    return [element, " "];
   }
 
   redraw() {

@@ -1,0 +1,1 @@
+import{f as a}from"./part-WWQT24LS.js";a();
