@@ -115,6 +115,60 @@ def test_a_change_of_the_text_shows_in_the_form_and_a_broken_text_freezes_it(for
     expect(form.get_by_label("epochs")).to_be_enabled()
 
 
+def test_a_job_is_put_together_by_blocks_alone(form):
+    for block in ("Settings of the job", "Tasks", "Docker images", "Data", "Scripts", "Storage"):
+        expect(form.locator("#blocks")).to_contain_text(block)
+    form.get_by_label("Name of the job").fill("mine")
+    assert yaml_of(form) == "type: job\nname: mine\nversion: 1.0.0\n"
+    form.get_by_role("button", name="Add a task").click()
+    form.get_by_role("button", name="Add an image").click()
+    form.get_by_role("button", name="Write it by hand").click()
+    expect(form.locator("[data-path='prerequisites[0].name']")).to_be_focused()
+    form.get_by_role("button", name="Add a parameter").click()
+    name = form.locator("#parameters").get_by_label("Name", exact=True)
+    expect(name).to_be_focused()
+    name.fill("epochs")
+    name.press("Enter")
+    expect(form.get_by_label("epochs", exact=True)).to_be_focused()
+    form.get_by_label("epochs", exact=True).press_sequentially("12")
+    form.get_by_label("Commands 1", exact=True).fill("echo $$epochs$$")
+    expect(form.locator("#will-run .commands")).to_have_text("echo 12")
+    assert "parameters:\n  epochs: 12\n" in yaml_of(form)
+    expect(form.locator("#problems .bad")).to_have_count(0)
+
+
+def test_a_parameter_is_renamed_where_it_is_used_and_removed(form):
+    write(form, COMMENTED.replace("- echo", "- echo $$epochs$$ #"))
+    form.get_by_text("Change epochs").locator("xpath=..").click()
+    name = form.locator("#parameters").get_by_label("Name", exact=True).first
+    name.fill("more epochs")
+    name.press("Enter")
+    expect(form.locator("#parameters .wrong:visible")).to_have_text(
+        "A name is made of letters, digits, dots, _ and -.")
+    name.fill("rounds")
+    name.press("Enter")
+    expect(form.get_by_label("rounds", exact=True)).to_be_focused()
+    assert "  rounds: 3     # more is slower" in yaml_of(form)
+    assert "echo $$rounds$$" in yaml_of(form) and "epochs" not in yaml_of(form)
+    form.get_by_text("Change rounds").locator("xpath=..").click()
+    form.get_by_role("button", name="Remove rounds").click()
+    expect(form.get_by_role("button", name="Add a parameter")).to_be_focused()
+    assert "rounds: 3" not in yaml_of(form)
+
+
+def test_a_number_stays_one_while_it_is_typed(form):
+    write(form, PLAIN.replace("epochs: 3", "epochs: 1e-3"))
+    field = form.get_by_label("epochs", exact=True)
+    field.fill("")
+    for typed in ("1e-5", "-1", "64"):
+        field.press("Control+a")
+        field.press_sequentially(typed)
+        assert f"epochs: {typed}\n" in yaml_of(form)
+    field.fill("many")
+    expect(form.locator("#parameters .wrong:visible")).to_have_text(
+        "This is no number: the job gets it as a text.")
+
+
 def test_tasks_are_added_and_removed_beside_what_was_written(form):
     write(form, COMMENTED)
     form.get_by_role("button", name="Add a task").click()
@@ -211,6 +265,14 @@ def test_a_chosen_file_is_imported_at_once(form, tmp_path, text, form_name):
     if form_name:
         expect(form.locator("#notes .warn")).to_contain_text("This job was")
         expect(form.locator("#commands")).to_contain_text("echo v1")
+
+
+def test_a_file_that_is_no_text_is_not_imported(form):
+    write(form, PLAIN)
+    form.locator("#file").set_input_files(
+        {"name": "photo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n\x00\xff"})
+    expect(form.locator("#notes .bad")).to_contain_text("photo.png is no text in UTF-8")
+    assert yaml_of(form) == PLAIN
 
 
 def test_a_file_that_is_dropped_is_imported(form):

@@ -35,6 +35,16 @@ export function remove(text, path) {
   return after.errors.length || json(emptied(after.toJS())) !== json(emptied(wanted)) ? null : change;
 }
 
+// Gives a field of a map another name.
+export function rename(text, path, name) {
+  const doc = load(text);
+  const { item } = placeOf(doc, path);
+  if (doc.errors.length || !isPair(item)) return null;
+  const value = doc.getIn(path);
+  const change = { from: item.key.range[0], to: item.key.range[1], insert: written(name, 0, true) };
+  return checked(text, change, [...path.slice(0, -1), name], value?.toJSON?.() ?? value);
+}
+
 export function append(text, path, value) {
   const list = load(text).getIn(path);
   return set(text, [...path, isSeq(list) ? list.items.length : 0], value);

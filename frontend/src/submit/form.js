@@ -6,7 +6,8 @@ import { apply } from "../editor/edits.js";
 import { h } from "../lib/dom.js";
 import { _ } from "../lib/texts.js";
 import { drawBlocks, refreshTitles } from "./blocks.js";
-import { changed, isPlainMap, kindOf, renamed, shapeOf, textOf, valueAt } from "./values.js";
+import { addParameter, drawParameters, kindsNow } from "./parameters.js";
+import { changed, isNumber, renamed, shapeOf, textOf, valueAt } from "./values.js";
 
 export class Form {
   // `page`: { text(), change(text, words), choose(type) → {type, name, version} | "hand" | null, linked: Set,
@@ -19,9 +20,13 @@ export class Form {
     this.blocks = document.getElementById("blocks");
     this.waits = document.getElementById("waits");
     this.open = new Set();
+    this.kinds = new Map();
+    this.isTyping = false;
     this.shape = "";
     this.name.dataset.path = "name";
     this.name.dataset.kind = "text";
+    // A click that went on to the page would close the menu that this opens.
+    document.getElementById("add-parameter").addEventListener("click", (event) => { event.stopPropagation(); addParameter(this); });
     this.fields.addEventListener("input", (event) => this.typed(event.target));
     this.fields.addEventListener("change", (event) => { if (event.target.matches("select")) this.typed(event.target); });
     this.fields.addEventListener("toggle", ({ target }) => {
@@ -36,8 +41,9 @@ export class Form {
     const found = read(text);
     const line = found.firstError ? found.lineOf(found.firstError.pos[0]) : null;
     this.freeze(line);
-    if (line || !isMap(found.doc.contents)) return;
-    this.job = found.doc.toJS();
+    if (line || (text.trim() && !isMap(found.doc.contents))) return;
+    this.job = found.doc.toJS() ?? {};
+    this.kinds = kindsNow(this, this.isTyping);
     const shape = JSON.stringify(shapeOf(this.job));
     if (shape !== this.shape) this.draw(shape);
     else this.refresh(found.doc);
@@ -67,24 +73,12 @@ export class Form {
     const caret = document.activeElement?.selectionStart;
     this.shape = shape;
     this.name.value = textOf(this.job.name);
-    this.parameters.replaceChildren(...this.drawParameters());
+    this.parameters.replaceChildren(...drawParameters(this));
     this.blocks.replaceChildren(...drawBlocks(this));
     if (!focused) return;
     const again = this.controlOf(focused);
     again?.focus({ preventScroll: true });
     if (again?.setSelectionRange && Number.isInteger(caret)) again.setSelectionRange(caret, caret);
-  }
-
-  drawParameters() {
-    const found = Object.entries(isPlainMap(this.job.parameters) ? this.job.parameters : {});
-    if (!found.length) return [h("p", { class: "faint" }, _("The job has no parameters."))];
-    return found.map(([name, value]) => this.field(["parameters", name], name, this.kindOf(name, value), {
-      mark: this.page.linked.has(name) && _("set by the link") }));
-  }
-
-  kindOf(name, value) {
-    const kind = this.page.kinds.get(name) ?? kindOf(value);
-    return kind === "choice" && typeof value !== "boolean" ? "text" : kind;
   }
 
   // The control of a place, which may be in a block that is closed.
@@ -127,7 +121,9 @@ export class Form {
       about?.replaceChildren(h("strong", { class: "wrong" }, _("This value cannot be changed here; change it in the YAML.")));
       return;
     }
+    this.isTyping = true;
     this.page.change(path[0] === "prerequisites" && path[2] === "name" ? renamed(text, this.job.prerequisites[path[1]], control.value) : text);
+    this.isTyping = false;
   }
 
   take(change, words) {
@@ -143,7 +139,9 @@ export class Form {
       const about = document.getElementById(`${control.id}-about`);
       control.toggleAttribute("aria-invalid", false);
       if (own.some((each) => each.severity === "error")) control.setAttribute("aria-invalid", "true");
-      if (control.dataset.kind !== "fixed") about?.replaceChildren(...own.map((each) => h("strong", { class: "wrong" }, each.message.replaceAll("`", ""))));
+      const told = own.map((each) => each.message.replaceAll("`", ""));
+      if (!told.length && ["whole", "number"].includes(control.dataset.kind) && /^parameters\W/.test(control.dataset.path) && !isNumber(control.value)) told.push(_("This is no number: the job gets it as a text."));
+      if (control.dataset.kind !== "fixed") about?.replaceChildren(...told.map((each) => h("strong", { class: "wrong" }, each)));
     }
     for (const { path, severity } of problems) if (severity === "error") wrong.add(/^\w+\[\d+\]/.exec(path)?.[0] ?? (this.controlOf(path)?.closest("[data-path=settings]") && "settings"));
     for (const block of this.blocks.querySelectorAll("details.block")) block.classList.toggle("is-wrong", wrong.has(block.dataset.path));

@@ -40,8 +40,10 @@ export function importing(page) {
   }
 
   async function takeFile(file) {
-    if (file.size > MAX_FILE) await takeText(" ".repeat(MAX_FILE + 1), file.name);
-    else await takeText((await file.text()).replace(/^\ufeff/, ""), file.name);
+    if (file.size > MAX_FILE) return takeText(" ".repeat(MAX_FILE + 1), file.name);
+    const text = await file.text();
+    if (/[\0\ufffd]/.test(text)) return tell("bad", _("%(name)s is no text in UTF-8, so nothing was imported. Choose a YAML or JSON file.", { name: file.name }));
+    return takeText(text.replace(/^\ufeff/, ""), file.name);
   }
 
   async function takeAddress(address) {

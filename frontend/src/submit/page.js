@@ -23,6 +23,8 @@ const LOOK_AFTER_MS = 900;
 const SAVE_AFTER_MS = 400;
 const AGAIN_MS = [2000, 5000, 15_000, 30_000];
 const LONG = 10_000;
+// What the form writes into when there is no text yet.
+const NO_JOB = "type: job\nname: my_job\nversion: 1.0.0\n";
 const SMALL_JOB = `type: job
 name: my_job
 version: 1.0.0
@@ -99,7 +101,7 @@ function follow(text) {
 }
 
 const fields = new Form({
-  text: () => editor.text,
+  text: () => (editor.text.trim() ? editor.text : NO_JOB),
   change: (text, words) => {
     editor.change(text);
     if (words) say(words);

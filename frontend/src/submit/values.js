@@ -28,6 +28,8 @@ export function kindOf(value) {
   return value.length > 80 || value.includes("\n") ? "long" : "text";
 }
 
+export const isNumber = (typed) => !typed.trim() || Typed.of(typed.trim()) instanceof Typed;
+
 // The text with one value as it was typed; null where it cannot be put there.
 export function changed(text, path, typed, kind) {
   const { item } = placeOf(read(text).doc, path);

@@ -1,1 +1,0 @@
-import{f as a}from"./part-WWQT24LS.js";a();

@@ -1,0 +1,1 @@
+import{f as a}from"./part-2IMJ2Q4P.js";a();
