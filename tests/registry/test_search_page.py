@@ -128,7 +128,8 @@ def test_a_card_shows_no_signs_of_markdown():
     assert shown == "Digits\nWhat is in it. Run <code>2**3</code>."
 
 
-@pytest.mark.parametrize("text", ["a b&c=d", "100%", "C++/é#?", "@[x];", "模型", "'\"<>\\^~", "a.b-c_d"])
+@pytest.mark.parametrize("text", [
+    "a b&c=d", "100%", "C++/é#?", "@[x];", "模型", "'\"<>\\^~", "a.b-c_d"])
 def test_an_address_is_written_as_flask_writes_it(app, text):
     hit = Hit(source=text, type="job", name=text, version="1.0.0", contributor="", description="",
               reference=f"job/{text}@1.0.0", updated="2026-01-01T00:00:00Z")
