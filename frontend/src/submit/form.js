@@ -27,6 +27,8 @@ export class Form {
     this.name.dataset.kind = "text";
     // A click that went on to the page would close the menu that this opens.
     document.getElementById("add-parameter").addEventListener("click", (event) => { event.stopPropagation(); addParameter(this); });
+    // Whoever types already, while the editor was on its way, goes on in the field that is drawn in this one's place.
+    for (const each of this.parameters.querySelectorAll("[name^='param.']")) each.dataset.path = pathText(["parameters", each.name.slice(6)]);
     this.fields.addEventListener("input", (event) => this.typed(event.target));
     this.fields.addEventListener("change", (event) => { if (event.target.matches("select")) this.typed(event.target); });
     this.fields.addEventListener("toggle", ({ target }) => {

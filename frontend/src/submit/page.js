@@ -295,8 +295,8 @@ form.elements.file.hidden = true;
 const page = { form, editor, note, say, begun, sent, request, original, leave, keep, show, fill, name: () => fields.job?.name, drop: () => draft.drop() };
 sharing(page);
 sending({ ...page, ...importing(page) });
-fields.update(editor.text);
 editor.change(started);
+fields.update(editor.text);
 if (linked.size) {
   const { doc } = read(started);
   editor.markLines([...linked].map((name) => doc.getIn(["parameters", name], true)?.range?.[0]).filter(Number.isInteger).map((at) => editor.view.state.doc.lineAt(at).number));
