@@ -128,10 +128,6 @@ class GitHubAccounts:
         held = self._held(user_id)
         return held.token if held else None
 
-    def mark_dead(self, user_id: int, code: Code = Code.TOKEN_DEAD) -> None:
-        """The token does not work any more: forget its text and all that it proved."""
-        self._bury(code, github_tokens.c.user_id == user_id)
-
     @contextlib.contextmanager
     def asking(self, user_id: int, *, is_background: bool = False, is_hurried: bool = False
                ) -> Iterator[GitHubApi]:

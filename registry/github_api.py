@@ -193,16 +193,6 @@ class GitHubApi:
         answer = self._ask("GET", f"/repositories/{repo_id}/git/commits/{_sha(commit)}")
         return self._at(answer.body, "tree", "sha")
 
-    def commit_files(self, repo_id: int, base_sha: str, files: Mapping[str, str | None],
-                     message: str, author: Author, *, base_tree: str | None = None
-                     ) -> tuple[str, str]:
-        """One commit on top of `base_sha`, on no branch yet; a text of None takes a file out.
-
-        Gives its tree and its id. `base_tree` saves a request to whom it is known.
-        """
-        tree = self.write_tree(repo_id, base_tree or self.tree_of(repo_id, base_sha), files)
-        return tree, self.write_commit(repo_id, tree, [base_sha], message, author)
-
     def write_tree(self, repo_id: int, base_tree: str, files: Mapping[str, str | None]) -> str:
         """A tree like `base_tree` with these files; a text of None takes a file out."""
         return self._write("POST", f"/repositories/{repo_id}/git/trees", Action.WRITE, {

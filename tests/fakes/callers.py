@@ -20,6 +20,12 @@ class Caller:
         return answer.status_code, answer.json()["message"]
 
 
+def commit_files(api, repo_id, head, files, message, author):
+    """A commit on top of `head` by our client, on no branch yet: its tree and its id."""
+    tree = api.write_tree(repo_id, head.tree, files)
+    return tree, api.write_commit(repo_id, tree, [head.commit], message, author)
+
+
 def change(caller, fork, path="b.yaml", parent=None):
     """A commit in the fork by REST; returns its id."""
     base = fork.git.commit(parent or fork.git.resolve("main"))

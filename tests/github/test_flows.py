@@ -5,6 +5,7 @@ from github import GithubException
 
 from registry.github_errors import Code, GitHubError
 from registry.github_records import Author
+from tests.fakes.callers import commit_files
 from tests.github.places import wait_for
 
 PATH, TEXT = "script/hello.yaml", "type: script\nname: hello\nversion: 1.0.0\n"
@@ -34,8 +35,7 @@ def fork(place, api, upstream):
 def propose(api, upstream, fork, branch="add-newer", text=NEWER):
     """A branch in the fork on top of the upstream's head; returns its commit."""
     head = api.head(upstream.id, upstream.default_branch)
-    _, commit = api.commit_files(fork.id, head.commit, {PATH: text}, "Newer", AUTHOR,
-                                 base_tree=head.tree)
+    _, commit = commit_files(api, fork.id, head, {PATH: text}, "Newer", AUTHOR)
     api.create_branch(fork.id, branch, commit)
     return commit
 

@@ -25,6 +25,7 @@ from registry.github_records import (
     expiry,
     kind_of,
 )
+from tests.fakes.callers import commit_files
 
 HELLO = "type: job\nname: hello\n"
 BOB = Author(name="Bob", email="bob@example.org")
@@ -101,9 +102,8 @@ def test_a_change_goes_by_fork_branch_and_pull_request(github, bob, upstream, ap
     assert (fork.full_name, fork.parent_id, fork.level) == ("bob/components", found.id, "admin")
     head = asked.head(found.id, found.default_branch)
     assert isinstance(head, Head) and asked.ref(fork.id, "main") == head.commit
-    tree, commit = asked.commit_files(
-        fork.id, head.commit, {"job/hi.yaml": "type: job\n", "job/hello.yaml": None}, "Add hi",
-        BOB, base_tree=head.tree)
+    tree, commit = commit_files(
+        asked, fork.id, head, {"job/hi.yaml": "type: job\n", "job/hello.yaml": None}, "Add hi", BOB)
     assert asked.ref(fork.id, "add-hi") is None
     asked.create_branch(fork.id, "add-hi", commit)
     assert asked.tree_of(fork.id, commit) == tree
@@ -149,8 +149,8 @@ def test_a_pull_request_outlives_its_fork(github, bob, upstream, api):
 def opened_pull(github, api, user, upstream):
     asked = api(github.world.classic_token(user, "public_repo"))
     fork = asked.fork(asked.repository(upstream.id))
-    _, commit = asked.commit_files(fork.id, asked.ref(fork.id, "main"), {"job/hi.yaml": HELLO},
-                                   "Add hi", BOB)
+    _, commit = commit_files(asked, fork.id, asked.head(fork.id, "main"), {"job/hi.yaml": HELLO},
+                             "Add hi", BOB)
     asked.create_branch(fork.id, "add-hi", commit)
     return asked.open_pull(upstream.id, head=f"{user.login}:add-hi", base="main", title="Add hi",
                            body=""), commit

@@ -11,6 +11,7 @@ from registry.config import Secret, Settings
 from registry.github_api import GitHubApi
 from registry.github_errors import SENTENCES, Action, Code, GitHubError, Refusal, error_of
 from registry.github_records import Author
+from tests.fakes.callers import commit_files
 from tests.fakes.github.limits import SECONDARY
 
 BOB = Author(name="Bob", email="bob@example.org")
@@ -47,8 +48,7 @@ class Situation:
         with self.api() as api:
             self.fork = api.fork(api.repository(self.parts.id))
             head = api.head(self.fork.id, "main")
-            _, commit = api.commit_files(self.fork.id, head.commit, {path: "b\n"}, "Add", BOB,
-                                         base_tree=head.tree)
+            _, commit = commit_files(api, self.fork.id, head, {path: "b\n"}, "Add", BOB)
             api.create_branch(self.fork.id, name, commit)
         return commit
 
@@ -157,7 +157,7 @@ def test_a_branch_is_never_forced(situation):
     situation.branch()
     with situation.api() as api:
         fork, head = situation.fork, api.head(situation.fork.id, "main")
-        _, other = api.commit_files(fork.id, head.commit, {"c.yaml": "c\n"}, "C", BOB)
+        _, other = commit_files(api, fork.id, head, {"c.yaml": "c\n"}, "C", BOB)
     error = situation.refused(lambda api: api.move_branch(fork.id, "new", other))
     assert error.code is Code.NOT_FAST_FORWARD
 

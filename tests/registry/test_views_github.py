@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from registry.access import AccessTask
+from registry.github_errors import GitHubError
 from registry.sources import NewRepository
 from tests.fakes.web_home import WebHome
 
@@ -29,6 +30,13 @@ def octo(github):
 
 def connect(browser, token):
     return browser.post("/settings/github", token=token.value)
+
+
+def revoke(token, accounts, user):
+    """At GitHub, and the next request tells."""
+    token.is_revoked = True
+    with pytest.raises(GitHubError), accounts.asking(user.id) as api:
+        api.whoami()
 
 
 def test_the_page_says_how_to_make_a_token_and_what_it_is_for(github, ann):
@@ -62,22 +70,24 @@ def test_a_wrong_token_says_why_at_its_field_and_is_not_shown(ann):
 
 
 def test_a_token_that_is_over_is_not_said_to_wait_for_github(github, web, ann, octo):
-    connect(ann, github.world.classic_token(octo, "repo"))
+    token = github.world.classic_token(octo, "repo")
+    connect(ann, token)
     accounts, user = web.services.github, web.services.accounts.user_named("ann")
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     accounts._update(user.id, limited_until=now + timedelta(hours=1))
     assert "asked to wait" in ann.get("/settings/github").text
-    accounts.mark_dead(user.id)
+    revoke(token, accounts, user)
     page = ann.get("/settings/github").text
     assert "GitHub access does not work" in page and "asked to wait" not in page
 
 
 def test_a_dead_token_is_not_said_to_end_never(github, web, ann, octo):
-    connect(ann, github.world.classic_token(octo, "repo"))
+    token = github.world.classic_token(octo, "repo")
+    connect(ann, token)
     program = web.program("ann")
     assert "never, unless it is revoked" in ann.get("/settings/github").text
     accounts, user = web.services.github, web.services.accounts.user_named("ann")
-    accounts.mark_dead(user.id)
+    revoke(token, accounts, user)
     assert "never, unless" not in ann.get("/settings/github").text
     told = program.get("/user/github").get_json()["ends"]
     assert told == "now: GitHub does not accept it any more"
