@@ -118,7 +118,9 @@ def _pin(item: Mapping[str, Any]) -> str:
 def _machine(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for key, what in _MACHINE.items():
         value = receipt["machine"].get(key)
-        yield MACHINE, Sentence(what), memory(value << 20) if value and key == "memory_mb" else value
+        if value and key == "memory_mb":
+            value = memory(value << 20)
+        yield MACHINE, Sentence(what), value
     for task in receipt["tasks"]:
         models = sorted(gpu["model"] for gpu in task["gpus"])
         yield (MACHINE, Sentence("GPUs of {task}", task=f"{task['role']}-{task['index']}"),

@@ -157,7 +157,7 @@ class Dispatcher:
                                ordered=self._ordered, verdicts=verdicts)
             self._starts = None
             for id_ in filter(None, {next(iter(verdicts), ""), first_full}):
-                self._store.note(id_, "queue", self._reason(id_, self._last))
+                self._store.note(id_, "queue", self._reason(id_, self._last), is_once=True)
 
     def _verdict(self, waiting: Waiting, this: Round, scene: Scene) -> str:
         is_held = scene.pause is not None or scene.rules.objections(self._known[waiting.id].spec)

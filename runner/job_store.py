@@ -18,7 +18,7 @@ from runner.clock import mark
 from runner.errors import NotFoundError, RunnerError
 from runner.job_query import ORDERS, JobQuery
 from runner.job_tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
-from runner.sentence import Sentence, restored, stored
+from runner.sentence import Sentence, kind_of, restored, stored
 from runner.spec import JobSpec, known_job_spec
 
 ARRIVED = Sentence("The job has arrived.")
@@ -181,15 +181,24 @@ class JobStore:
         return [_job(row) for row in self._rows(
             "select * from jobs where state = ? order by seq", states.WAITING)]
 
-    def note(self, job_id: str, stage: str, text: str, *, is_event: bool = True) -> None:
-        """Say how far a job has come; `is_event` False changes only the current reason."""
+    def note(self, job_id: str, stage: str, text: str, *, is_event: bool = True,
+             is_once: bool = False) -> None:
+        """Say how far a job has come; `is_event` False changes only the current reason.
+
+        `is_once`: it is no event where one of this kind was told of the attempt before.
+        """
         with self._transaction(job_id) as db:
             changed = db.execute(
                 "update jobs set stage = ?, reason = ? where id = ? and (stage, reason) != (?, ?)"
                 " and state in ('WAITING', 'RUNNING')",
                 (stage, stored(text), job_id, stage, stored(text))).rowcount
-            if changed and is_event:
-                _add_event(db, job_id, _newest_attempt(db, job_id), stage, text)
+            if not changed or not is_event:
+                return
+            attempt = _coming_attempt(db, job_id)
+            told = db.execute("select text from events where job_id = ? and attempt = ?"
+                              " and stage = ?", (job_id, attempt, stage)) if is_once else ()
+            if kind_of(text) not in {kind_of(restored(row["text"])) for row in told}:
+                _add_event(db, job_id, attempt, stage, text)
 
     def pin(self, job_id: str, spec: JobSpec) -> None:
         with self._transaction(job_id) as db:
@@ -230,7 +239,9 @@ class JobStore:
                 " retries = retries + ?, platform_faults = ?, not_before = ? where id = ?",
                 (state, stage, stored(reason), now() if state in states.FINAL_STATES else None,
                  retries, faults, not_before, job_id))
-            _add_event(db, job_id, number, stage, reason)
+            # That it is tried again is the end of what ran, not the begin of what comes.
+            told = "run" if state == states.WAITING else stage
+            _add_event(db, job_id, number, told, reason)
 
     # -- attempts -----------------------------------------------------------------------------
 
@@ -367,6 +378,14 @@ def _full_disk_told(path: Path) -> Iterator[None]:
 def _newest_attempt(db: sqlite3.Connection, job_id: str) -> int:
     return db.execute("select coalesce(max(number), 0) from attempts where job_id = ?",
                       (job_id,)).fetchone()[0]
+
+
+def _coming_attempt(db: sqlite3.Connection, job_id: str) -> int:
+    """The attempt that runs, or the one that is prepared after another has ended; 0: the first."""
+    number = _newest_attempt(db, job_id)
+    is_waiting = db.execute("select state from jobs where id = ?",
+                            (job_id,)).fetchone()[0] == states.WAITING
+    return number + 1 if number and is_waiting else number
 
 
 def _add_event(db: sqlite3.Connection, job_id: str, attempt: int, stage: str, text: str) -> None:

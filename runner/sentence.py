@@ -100,6 +100,14 @@ def both(texts: Iterable[str]) -> str:
     return Sentence("{first} and {other}", first=first, other=both(others)) if others else first
 
 
+def kind_of(text: str) -> str:
+    """What a text says whatever its numbers and names are; a text of others itself."""
+    if not isinstance(text, Sentence):
+        return text
+    parts = [kind_of(value) for value in text.values.values() if isinstance(value, Sentence)]
+    return "\n".join((text.template, *parts))
+
+
 def said_by(error: Exception) -> str:
     """What an exception says, as the sentence that it was raised with."""
     return error.args[0] if error.args and isinstance(error.args[0], str) else str(error)

@@ -222,7 +222,7 @@ class Worker:
     def _prepare(self, job: Job) -> None:
         try:
             self.store.pin(job.id, self.engine.prepare(self._errand(job)))
-            self.store.note(job.id, "queue", Sentence("Waits for free resources."))
+            self.store.note(job.id, "queue", Sentence("Waits for free resources."), is_event=False)
         except Cancelled:
             log.info("job %s was stopped while it was prepared", job.id)
         except RunnerError as error:

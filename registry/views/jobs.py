@@ -217,8 +217,7 @@ def _facts(job: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
     """The stages of a job's newest attempt: each `done`, `now`, `next` or `failed`."""
-    last = job["events"][-1]["stage"] if job["events"] else "queue"
-    at = max(0, STAGES.index(last) - 1) if last in STAGES else 0
+    at = max(0, STAGES.index(job["stage"]) - 1) if job["stage"] in STAGES else 0
     if job["state"] == "RUNNING":
         at = STAGES.index("run") - 1
     elif job["state"] in FINAL_STATES:

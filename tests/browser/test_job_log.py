@@ -1,4 +1,4 @@
-"""The log of all tasks of a job, as it grows: what the log of one task has, and who wrote each line."""
+"""The log of all tasks of a job: what the log of one task has, and who wrote each line."""
 import pytest
 from playwright.sync_api import expect
 

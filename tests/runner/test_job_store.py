@@ -137,6 +137,32 @@ def test_a_note_is_an_event_only_when_it_says_something_new(store):
         ("setup", "The job has arrived."), ("queue", "Waits for 2 CPUs.")]
 
 
+def test_what_a_job_waits_for_is_told_once_however_its_numbers_change(store):
+    job, _ = store.enqueue(spec())
+
+    def waits(count, what="CPU"):
+        store.note(job.id, "queue", Sentence(
+            "Waits for {what}: {has}.", what=Sentence(what),
+            has=Sentence("{count} free", count=count)), is_once=True)
+    for count in (0, 1, 0, 2):
+        waits(count)
+    waits(0, "memory")
+    waits(1)
+    assert store.get(job.id).reason == "Waits for CPU: 1 free."
+    assert [event["text"] for event in store.events(job.id)] == [
+        "The job has arrived.", "Waits for CPU: 0 free.", "Waits for memory: 0 free."]
+
+
+def test_that_a_job_is_tried_again_ends_one_attempt_and_what_comes_is_of_the_next(store):
+    job, _ = store.enqueue(spec())
+    store.claim(job.id, placed())
+    store.transition(job.id, "WAITING", "setup", "It failed. Trying again.", retries=1)
+    store.note(job.id, "image", "Image busybox is here.")
+    store.claim(job.id, placed())
+    assert [(event["stage"], event["attempt"]) for event in store.events(job.id)] == [
+        ("setup", 0), ("run", 1), ("run", 1), ("image", 2), ("run", 2)]
+
+
 def test_a_database_of_another_release_is_refused_with_the_next_step(tmp_path):
     made = JobStore(tmp_path / "runner.db")
     made._db.execute("pragma user_version = 99")

@@ -1,5 +1,6 @@
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,3 +72,9 @@ def test_a_clock_that_is_set_back_hides_nothing_of_a_run(tmp_path):
     for at in (90_000.0, 90_002.0, 1000.0, 1002.0):
         kept.add(at, usage(), ())
     assert len(metrics.read(tmp_path / "metrics")) == 4
+
+
+@pytest.mark.parametrize("time, is_telling", [(99.9, False), (100.5, False), (102.0, True)])
+def test_a_look_at_the_begin_of_a_task_tells_nothing_of_it(time, is_telling):
+    assert metrics.is_telling({"time": time}, "1970-01-01T00:01:40Z") is is_telling
+    assert not metrics.is_telling({"time": time}, None)
