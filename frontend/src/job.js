@@ -1,7 +1,7 @@
 // A job's page: its log as it is written, its charts, and its state, tasks and artifacts as they change.
 
 import { panel } from "./log/panel.js";
-import { ask } from "./lib/live.js";
+import { announce, ask } from "./lib/live.js";
 import { follow } from "./lib/stream.js";
 import { _ } from "./lib/texts.js";
 
@@ -35,6 +35,7 @@ function tell(state, name) {
   icon(state);
   if (state === told) return;
   told = state;
+  announce(`${byId("live-state").dataset.word}. ${byId("reason").textContent}`);
   document.title = document.title.replace(/ – .* – PAIShare$/, ` – ${byId("live-state").dataset.word} – PAIShare`);
   if (byId("live-state").dataset.final && window.Notification?.permission === "granted") {
     new Notification(`${name}: ${byId("live-state").dataset.word}`);

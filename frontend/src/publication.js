@@ -1,10 +1,12 @@
 // A publication's page: its steps as they are done, and its pull request until it is merged.
 
-import { ask, pause, whileHidden } from "./lib/live.js";
+import { announce, ask, pause, whileHidden } from "./lib/live.js";
 
 const live = document.getElementById("live");
+const state = () => document.getElementById("live-state");
 
 function update(html) {
+  const before = state().textContent;
   const fresh = new DOMParser().parseFromString(html, "text/html");
   for (const part of fresh.querySelectorAll("[id^=live-]")) {
     const shown = document.getElementById(part.id);
@@ -12,11 +14,12 @@ function update(html) {
     if (!isUsed && shown.innerHTML !== part.innerHTML) shown.replaceWith(part);
     else shown.dataset.wait = part.dataset.wait;
   }
-  document.title = document.getElementById("live-state").dataset.title;
+  document.title = state().dataset.title;
+  if (state().textContent !== before) announce(state().textContent);
 }
 
 for (;;) {
-  const { final, wait } = document.getElementById("live-state").dataset;
+  const { final, wait } = state().dataset;
   if (final) break;
   await pause(Number(wait));
   await whileHidden();

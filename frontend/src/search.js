@@ -1,6 +1,7 @@
 // The search page: results follow what one types, names and filters are suggested, keys move and use.
 
 import { onKey } from "./lib/keys.js";
+import { announce } from "./lib/live.js";
 import { _ } from "./lib/texts.js";
 
 const form = document.getElementById("search");
@@ -133,7 +134,10 @@ input.addEventListener("compositionstart", () => {
 });
 input.addEventListener("compositionend", () => { isComposing = false; typed(); });
 
-document.addEventListener("htmx:afterSwap", () => input.removeAttribute("aria-invalid"));
+document.addEventListener("htmx:afterSwap", () => {
+  input.removeAttribute("aria-invalid");
+  announce(document.getElementById("found")?.textContent ?? "");
+});
 
 input.addEventListener("keydown", (event) => {
   if (event.isComposing) return;

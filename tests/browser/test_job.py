@@ -52,6 +52,7 @@ def test_state_tasks_and_pictures_follow_without_a_reload(site, job_page):
     site.runner.leave(JOB, "confusion matrix.png", PIXEL)
     site.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
     job_page.locator("#live-state", has_text="Every task succeeded.").wait_for()
+    expect(job_page.locator("#announced")).to_have_text("Succeeded. Every task succeeded.")
     picture = job_page.get_by_role("img", name="confusion matrix.png of main-0")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("naturalWidth", 1)

@@ -25,4 +25,9 @@ export async function ask(url, options) {
   }
 }
 
+// What a screen reader is told of a change: it may pass over a part of the page that is swapped in.
+export function announce(text) {
+  document.getElementById("announced").textContent = text.replace(/\s+/g, " ").trim();
+}
+
 export const token = () => document.querySelector("meta[name=csrf-token]")?.content ?? "";
