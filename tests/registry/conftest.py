@@ -1,6 +1,8 @@
 import pytest
 
 from tests.fakes.web_home import FILES, HELLO, WebHome, write_home
+from tests.registry.marketplace import Marketplace
+from tests.registry.repository import Repository
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,17 @@ def web(home_template, tmp_path):
     web = WebHome(home_template, tmp_path)
     yield web
     web.close()
+
+
+@pytest.fixture
+def market(tmp_path, database_url):
+    """A registry without its pages, on both databases."""
+    market = Marketplace(tmp_path / "home", database_url)
+    yield market
+    market.close()
+
+
+@pytest.fixture
+def origin(tmp_path):
+    """An empty repository."""
+    return Repository(tmp_path / "origin")

@@ -26,13 +26,6 @@ def shared(tmp_path_factory, databases):
     market.close()
 
 
-@pytest.fixture
-def market(tmp_path, database_url):
-    market = Marketplace(tmp_path / "home", database_url)
-    yield market
-    market.close()
-
-
 @pytest.mark.parametrize("reference, version", [
     ("data/digits", "1.1.0"), ("data/digits@latest", "1.1.0"), ("data/digits@1.0.0", "1.0.0"),
     ("one:data/digits@2.0.0-beta", "2.0.0-beta"), ("only_here", ""), ("one:only_here", ""),

@@ -4,7 +4,6 @@ import sqlalchemy as sa
 from registry import db
 from registry.outbox import Outbox
 from tests.registry.marketplace import Marketplace, data
-from tests.registry.repository import Repository
 
 JOB = """\
 type: job
@@ -19,11 +18,6 @@ tasks:
     resource: {{instances: 1, resourcePerInstance: {{cpu: 1, memoryMB: 100, gpu: 0}}}}
     command: [run]
 """
-
-
-@pytest.fixture
-def origin(tmp_path):
-    return Repository(tmp_path / "origin")
 
 
 @pytest.fixture

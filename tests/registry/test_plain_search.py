@@ -5,12 +5,6 @@ import pytest
 from registry.plain_search import PlainSearch
 from registry.search import SearchIndex
 from tests.registry.marketplace import Marketplace, data, image
-from tests.registry.repository import Repository
-
-
-@pytest.fixture
-def origin(tmp_path):
-    return Repository(tmp_path / "origin")
 
 
 @pytest.fixture

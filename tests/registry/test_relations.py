@@ -13,13 +13,6 @@ from tests.registry.marketplace import Marketplace, data, image
 from tests.registry.repository import Repository
 
 
-@pytest.fixture
-def market(tmp_path, database_url):
-    market = Marketplace(tmp_path / "home", database_url)
-    yield market
-    market.close()
-
-
 def uses_in(market):
     with market.engine.connect() as connection:
         return {(row.name, row.version, row.kind, row.target) for row in connection.execute(

@@ -14,18 +14,6 @@ from tests.registry.repository import Repository, git
 OPENPAI = Path(__file__).parents[3] / "shared" / "data" / "openpai" / "marketplace"
 
 
-@pytest.fixture
-def market(tmp_path, database_url):
-    market = Marketplace(tmp_path / "home", database_url)
-    yield market
-    market.close()
-
-
-@pytest.fixture
-def origin(tmp_path):
-    return Repository(tmp_path / "origin")
-
-
 def problem(market, path):
     """The sentences about one file."""
     found = [each for each in market.sources.problems(1) if each.path == path]

@@ -4,20 +4,8 @@ import pytest
 from registry import db
 from registry.errors import InvalidInputError
 from registry.source import check_tag_prefix, checked_sub_paths
-from tests.registry.marketplace import Marketplace, data, image
-from tests.registry.repository import Repository, git
-
-
-@pytest.fixture
-def market(tmp_path, database_url):
-    market = Marketplace(tmp_path / "home", database_url)
-    yield market
-    market.close()
-
-
-@pytest.fixture
-def origin(tmp_path):
-    return Repository(tmp_path / "origin")
+from tests.registry.marketplace import data, image
+from tests.registry.repository import git
 
 
 def add(market, origin, **how):
