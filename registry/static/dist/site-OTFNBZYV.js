@@ -1,0 +1,1 @@
+import{f as a}from"./part-JFXTGLTI.js";a();

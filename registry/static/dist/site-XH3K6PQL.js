@@ -1,1 +1,0 @@
-import{f as a}from"./part-2IMJ2Q4P.js";a();

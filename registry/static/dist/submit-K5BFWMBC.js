@@ -1,1 +1,0 @@
-import{f as e}from"./part-2IMJ2Q4P.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-YZPNG5MQ.js"),{timeout:1e3});
