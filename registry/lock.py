@@ -20,6 +20,7 @@ ENDING_S = 20.0
 POLL_S = 0.1
 ALONE_POLL_S = 1.0
 TURN_POLL_S = 0.01
+SYNC = "sync.lock"  # in PAISHARE_HOME, held by the process that indexes sources
 
 
 class BusyError(TimeoutError):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from registry import lock
 from registry.config import Settings
 from registry.redaction import redacted
 
@@ -40,6 +41,10 @@ class Parts:
             number = ".".join(map(str, connection.dialect.server_version_info or ()))
         database = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[self._engine.dialect.name]
         return found | {"Python": platform.python_version(), database: number}
+
+    def is_sync_up(self) -> bool:
+        """Whether the process runs that indexes sources."""
+        return lock.is_held(self._settings.home / lock.SYNC)
 
     @property
     def example_folder(self) -> Path:

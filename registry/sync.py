@@ -164,7 +164,7 @@ def main(settings: Settings) -> None:
     catalog = Catalog(engine, settings.git_dir)
     sync = Sync(engine, catalog, SearchIndex(settings.search_dir),
                 GitHubSync(engine, catalog, settings))
-    with lock.alone(settings.home / "sync.lock", stop):
+    with lock.alone(settings.home / lock.SYNC, stop):
         log.info("Syncing every %g s.", settings.sync_interval_s)
         _loop(sync, DumpClock(Dumps(engine, catalog, settings.home), settings.dump_interval_h),
               settings.sync_interval_s, stop)

@@ -149,7 +149,8 @@ def system() -> str:
     name = request.args.get("log", LOGS[0])
     return render_template(
         "admin/system.html", disk=parts.disk(), versions=parts.versions(), logs=LOGS, log_name=name,
-        log=parts.log(name), is_github_up=services().is_github_up(), **_machine(user))
+        log=parts.log(name), is_github_up=services().is_github_up(),
+        is_sync_up=parts.is_sync_up(), **_machine(user))
 
 
 @blueprint.post("/system/pause")

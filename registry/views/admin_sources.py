@@ -21,9 +21,10 @@ from registry.views.source_access import (
     managed_source,
     visible_source,
 )
-from registry.views.source_state import is_busy, verdict
+from registry.views.source_list import listed
+from registry.views.source_state import is_busy
 
-MAX_FILES = 20
+MAX_FILES, FIRST_OF_FILE = 10, 3
 blueprint = Blueprint("admin_sources", __name__, url_prefix="/admin/sources")
 
 
@@ -101,12 +102,14 @@ def _page(*, trial: Trial | None = None, wrong: str = "", given: Mapping[str, st
     warned = known.warning_counts()
     users = services().relations.dependents(user_id=user.id)
     found = known.visible(user_id=user.id)
-    rows = [{"source": source, "verdict": verdict(source), "warnings": warned.get(source.id, 0),
+    shown = listed(found)
+    rows = [{"source": source, "verdict": stands, "warnings": warned.get(source.id, 0),
              "owner": called(source.owner_id), "users": users.get(source.id, []),
              "broken": known.problems(source.id, limit=MAX_FILES) if source.problems else []}
-            for source in found]
+            for source, stands in shown["listed"]]
     return render_template(
-        "admin/sources.html", rows=rows, hidden=hidden_sources(user), trial=trial, wrong=wrong,
-        given=given, is_busy=any(map(is_busy, found)),
+        "admin/sources.html", rows=rows, shown=shown, hidden=hidden_sources(user), trial=trial,
+        wrong=wrong, given=given, is_busy=any(map(is_busy, found)),
         has_example=any(each.name == BUNDLED for each in found),
-        is_connected=services().repositories.is_connected(user.id), max_files=MAX_FILES)
+        is_connected=services().repositories.is_connected(user.id), max_files=MAX_FILES,
+        first_of_file=FIRST_OF_FILE, is_sync_up=services().parts.is_sync_up())

@@ -29,6 +29,7 @@ from registry.views.source_access import (
     webhook_of,
 )
 from registry.views.source_files import files_of
+from registry.views.source_list import listed
 from registry.views.source_state import (
     freshness,
     is_busy,
@@ -156,10 +157,12 @@ def _done(source: Source, act: Callable[[], Any], text: str) -> ResponseReturnVa
 def _list(*, wrong: str = "", given: Mapping[str, str] = {}) -> str:
     user, known = auth.required_user(), services().sources
     warned = known.warning_counts()
-    rows = [{"source": source, "verdict": verdict(source), "warnings": warned.get(source.id, 0)}
-            for source in known.visible(user_id=user.id)]
+    shown = listed(known.visible(user_id=user.id))
+    rows = [{"source": source, "verdict": stands, "warnings": warned.get(source.id, 0)}
+            for source, stands in shown["listed"]]
     return render_template(
-        "sources/index.html", rows=rows, wrong=wrong, given=given, has_tags="has_tags" in given,
+        "sources/index.html", rows=rows, shown=shown, wrong=wrong, given=given,
+        has_tags="has_tags" in given,
         github=services().repositories.host, hidden=_hidden(user),
         is_connected=services().repositories.is_connected(user.id))
 
@@ -177,7 +180,8 @@ def _page(source: Source, *, wrong: str = "") -> str:
         "sources/show.html", source=source, wrong=wrong, words=source_words,
         verdict=verdict(source), states=states_of(source), freshness=freshness(source),
         progress=progress_of(source), is_due=_is_due(source),
-        is_busy=is_busy(source), is_on_github=is_on_github(source),
+        is_busy=is_busy(source), is_sync_up=services().parts.is_sync_up(),
+        is_on_github=is_on_github(source),
         **files_of(source), **_people(user, source))
 
 

@@ -1,9 +1,11 @@
 """The pages of sources: who sees what, adding folders, syncing, removing."""
 import html
 import re
+import threading
 
 import pytest
 
+from registry import db, lock
 from tests.fakes.web_home import HELLO, WebHome, write_repository
 from tests.registry.test_views_marketplace import text_of
 
@@ -165,3 +167,45 @@ def test_the_api_gives_them_page_by_page_with_their_number(crowded):
         "path": "job/broken-007.yaml"}).json["problems"]
     assert [file["path"] for file in one] == ["job/broken-007.yaml"]
     assert program.get("/sources/many/problems", page_size=1000).status_code == 400
+
+
+# --- many sources ---------------------------------------------------------------------------------
+
+@pytest.fixture
+def sources(web, tmp_path):
+    """Sixty of them, of which one failed and one is paused."""
+    for number in range(60):
+        folder = tmp_path / "all" / f"s{number:02}"
+        folder.mkdir(parents=True)
+        web.services.sources.add_folder(str(folder), name=None, owner_id=2)
+    with web.engine.begin() as connection:
+        connection.execute(db.sources.update().values(sync_requested_at=None))
+        connection.execute(db.sources.update().where(db.sources.c.name == "s07").values(
+            sync_error="The disk is full."))
+    web.services.sources.pause(web.services.sources.get("s09"), 1)
+    return web
+
+
+@pytest.mark.parametrize("path", ["/sources", "/admin/sources"])
+def test_many_sources_come_in_pages_and_are_found_by_name_or_by_how_they_stand(sources, path):
+    admin = sources.browser("admin")
+
+    def named(query):
+        return re.findall(r'href="/sources/(\w+)" class="wrap"', admin.get(path + query).text)
+    assert len(named("")) == 50 and named("")[-1] == "s48"
+    assert named("?page=2")[0] == "s49" and named("?page=2") == named("?page=9")
+    assert named("?q=S1 all") == [f"s{number}" for number in range(10, 20)]
+    assert (named("?state=trouble"), named("?state=paused")) == (["s07"], ["s09"])
+    assert "No source fits." in text_of(admin.get(f"{path}?q=none"))
+
+
+def test_an_admin_is_told_that_nothing_is_indexed_while_the_process_for_it_is_down(web):
+    admin = web.browser("admin")
+    assert "sync: down" in text_of(admin.get("/admin/system"))
+    assert "The process that indexes sources is down." in admin.get("/admin/sources").text
+    admin.post("/sources/examples/sync")
+    assert "the process that does that is down" in admin.get("/sources/examples").text
+    with lock.alone(web.home / lock.SYNC, threading.Event()):
+        assert "sync: up" in text_of(admin.get("/admin/system"))
+        assert "is down" not in admin.get("/admin/sources").text
+        assert "A sync begins in a moment." in admin.get("/sources/examples").text

@@ -1,1 +1,0 @@
-import{a}from"./part-NOGWVCTR.js";import"./part-JFXTGLTI.js";export{a as default};
