@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Iterable, Iterator, Mapping
 
 from registry.measures import memory
@@ -9,9 +10,9 @@ from registry.placeholders import as_text
 from registry.wording import N_
 from runner.sentence import Sentence
 
-PARAMETERS, INPUTS, RESOURCES = "parameters", "inputs", "resources"
+PARAMETERS, FIGURES, INPUTS, RESOURCES = "parameters", "figures", "inputs", "resources"
 MACHINE, RESULT, FILES = "machine", "result", "files"
-GROUPS = (PARAMETERS, INPUTS, RESOURCES, RESULT, FILES, MACHINE)
+GROUPS = (PARAMETERS, FIGURES, INPUTS, RESOURCES, RESULT, FILES, MACHINE)
 _MISSING = "–"
 NOT_MEASURED = Sentence("not measured: too short")
 _KINDS = {"data": N_("data {target} of {role}"), "script": N_("script {target} of {role}"),
@@ -53,10 +54,15 @@ class Row:
         return self.first != self.second
 
 
-def facts(receipt: Mapping[str, Any], files: Iterable[Mapping[str, Any]] = ()) -> list[Fact]:
-    """All that a run followed from, where it ran, how it ended, and the `files` that it left."""
+def facts(receipt: Mapping[str, Any], files: Iterable[Mapping[str, Any]] = (),
+          figures: Mapping[str, str] = MappingProxyType({})) -> list[Fact]:
+    """All that a run followed from, where it ran, how it ended, and the `files` that it left.
+
+    `figures` are what it measured, each by its name.
+    """
     spec = receipt["spec"]
-    found = [*_parameters(spec), *_inputs(spec), *_resources(spec), *_results(receipt),
+    measured = ((FIGURES, name, value) for name, value in figures.items())
+    found = [*_parameters(spec), *measured, *_inputs(spec), *_resources(spec), *_results(receipt),
              *_files(files), *_machine(receipt)]
     return [Fact(group=group, what=what, value=_text(value)) for group, what, value in found]
 

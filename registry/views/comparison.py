@@ -1,20 +1,23 @@
 """Two jobs side by side: what they ran with, how they ended, and what they left."""
 from __future__ import annotations
 
-from typing import Any, Mapping
+from contextlib import closing
+from typing import Any, Iterable, Mapping
 
 from registry import receipts
 from registry.errors import NotFoundError
+from registry.views.figures import MAX_BYTES, figures_of, has_figures
 from registry.views.job_access import receipt_of
 from registry.views.language import gettext as _
 from registry.views.services import services
 
-MAX_FILES = 200
+MAX_FILES, MAX_READ = 200, 20
 
 
 def group_titles() -> dict[str, str]:
     """The groups of facts in the order of the pages, with their headings."""
-    return {receipts.PARAMETERS: _("Parameters"), receipts.INPUTS: _("Inputs"),
+    return {receipts.PARAMETERS: _("Parameters"), receipts.FIGURES: _("What it measured"),
+            receipts.INPUTS: _("Inputs"),
             receipts.RESOURCES: _("Resources"), receipts.RESULT: _("How it ended"),
             receipts.FILES: _("Files that it left"), receipts.MACHINE: _("Where it ran")}
 
@@ -26,7 +29,8 @@ def compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, A
     """
     sides = [(_account_of(job), _files_of(job)) for job in (first, second)]
     rows = receipts.side_by_side(*(
-        receipts.facts(account, files["artifacts"]) for account, files in sides))
+        receipts.facts(account, files["artifacts"], _figures(job["id"], files["artifacts"]))
+        for job, (account, files) in zip((first, second), sides)))
     return {"rows": rows, "is_cut": any(files["next"] for _account, files in sides),
             "unlike": sum(row.differs for row in rows)}
 
@@ -38,6 +42,23 @@ def _account_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
     except NotFoundError:
         return {"spec": job["spec"], "machine": {}, "tasks": [], "state": job["state"],
                 "reason": job["reason"], "wall_s": None}
+
+
+def _figures(job_id: str, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the first MAX_READ small files say, each figure by its name and its file."""
+    read = [each for each in files if has_figures(each["path"], each["size"])][:MAX_READ]
+    found: dict[str, str] = {}
+    for each in read:
+        try:
+            file = services().runner.artifact(
+                job_id, each["attempt"], each["role"], each["index"], each["path"])
+        except NotFoundError:  # cleaned up since it was listed
+            continue
+        with closing(file):
+            figures = figures_of(each["path"], file.head(MAX_BYTES))
+        place = f"{each['role']}-{each['index']}/{each['path']}"
+        found |= {f"{name} ({place})" if name else place: value for name, value in figures.items()}
+    return found
 
 
 def _files_of(job: Mapping[str, Any]) -> Mapping[str, Any]:

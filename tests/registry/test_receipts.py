@@ -102,6 +102,17 @@ def test_two_jobs_are_compared_and_a_wrong_number_says_so(web, ended):
             "second": "FAILED"} in found["differences"]
 
 
+def test_what_two_jobs_measured_stands_side_by_side(web, ended):
+    ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
+    web.runner.start("000000000002")
+    web.runner.end("000000000002", "SUCCEEDED", "All tasks succeeded.")
+    web.runner.leave(JOB, "metrics.json", b'{"accuracy": 0.92, "epochs": 3}')
+    web.runner.leave("000000000002", "metrics.json", b'{"accuracy": 0.97, "epochs": 3}')
+    page = text_of(ended.get(f"/jobs/compare/{JOB}...000000000002"))
+    assert "What it measured" in page and "accuracy (main-0/metrics.json) 0.92 0.97" in page
+    assert "epochs (main-0" not in page
+
+
 def test_a_job_that_has_not_ended_is_compared_as_far_as_it_is_known(web, ended):
     ended.post(f"/jobs/{JOB}/again", attempt="1", key="one")
     page = text_of(ended.get(f"/jobs/compare/{JOB}...000000000002"))
