@@ -34,7 +34,7 @@ def add(page):
 
 def test_a_repository_is_added_and_the_page_shows_by_itself_what_the_sync_found(site, page):
     add(page)
-    page.get_by_text("A sync begins in a moment").wait_for()
+    page.get_by_text("It is to be indexed").wait_for()
     site.set("octo/parts", progress={"stage": "files", "done": 40, "total": 120})
     page.get_by_text("Fetching files: 40 of 120").wait_for()
     site.sync()
