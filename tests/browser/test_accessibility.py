@@ -22,7 +22,8 @@ PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     f"/jobs/{OTHER}", f"/publish?job={JOB}",
     f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
     f"/submit?from_job={JOB}&focus=taskRoles.main.resourcePerInstance.memoryMB",
-    "/publish/1", "/publish/2", "/publish/2/edit", "/sources/examples", "/c/data/nothing-like-it"]
+    "/publish/1", "/publish/2", "/publish/2/edit", "/sources/examples", "/c/data/nothing-like-it",
+    "/sources/examples?file=job/broken.yaml", "/admin/users/ann/delete"]
 PUBLIC = ["/login", "/c/job/hello", "/"]
 # What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
 OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
