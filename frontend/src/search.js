@@ -139,10 +139,17 @@ document.addEventListener("htmx:afterSwap", () => {
   announce(document.getElementById("found")?.textContent ?? "");
 });
 
+// Past the suggestions there are the results.
+function goDown(event) {
+  if (!cards().length) return suggest();
+  event.preventDefault();
+  return move(1);
+}
+
 input.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
   const count = list.children.length;
-  if (event.key === "ArrowDown" && list.hidden) suggest();
+  if (event.key === "ArrowDown" && list.hidden) return goDown(event);
   else if (event.key === "Escape" && !list.hidden) close();
   else if (event.key === "Enter" && chosen >= 0) take(list.children[chosen]);
   else if (event.key === "ArrowDown") choose((chosen + 2) % (count + 1) - 1);
@@ -172,7 +179,8 @@ function move(step) {
 
 onKey("j", () => move(1));
 onKey("k", () => move(-1));
-onKey("ArrowDown", () => (current() ? move(1) : false));
+// Beside a card, and where a search has just led here; else the key scrolls.
+onKey("ArrowDown", () => (current() || (input.value.trim() && document.activeElement === document.body) ? move(1) : false));
 onKey("ArrowUp", () => (current() ? move(-1) : false));
 onKey("u", () => current()?.querySelector(".use")?.click());
 onKey("y", async () => {

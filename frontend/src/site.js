@@ -13,8 +13,21 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   detail.headers["X-CSRFToken"] = token();
 });
 
-document.addEventListener("htmx:sendError", () => { document.getElementById("offline").hidden = false; });
-document.addEventListener("htmx:afterOnLoad", () => { document.getElementById("offline").hidden = true; });
+// What was only asked for is asked for again, less and less often, until the server answers.
+const offline = document.getElementById("offline");
+const SOON_MS = 1000;
+const LATE_MS = 16_000;
+let wait = SOON_MS;
+let again = 0;
+
+document.addEventListener("htmx:sendError", ({ detail: { elt, requestConfig: { verb, triggeringEvent } } }) => {
+  offline.hidden = false;
+  if (verb !== "get" || !triggeringEvent) return;
+  clearTimeout(again);
+  again = setTimeout(() => { if (elt.isConnected) htmx.trigger(elt, triggeringEvent.type); }, wait);
+  wait = Math.min(wait * 2, LATE_MS);
+});
+document.addEventListener("htmx:afterOnLoad", () => { offline.hidden = true; wait = SOON_MS; });
 
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post" || event.target.hasAttribute("hx-post")) return;

@@ -13,6 +13,7 @@ from registry.views.auth import viewer_id
 from registry.views.entries import component_of
 from registry.views.language import gettext as _
 from registry.views.services import services
+from registry.views.source_state import is_on_github
 
 VERSIONS, USERS, COMPANIONS = 12, 10, 6
 USED = ("dockerimage", "data", "script", *INNER_TYPES)
@@ -47,7 +48,15 @@ def component_page(entry: Entry) -> dict[str, Any]:
         "together": recommendation.together(entry, COMPANIONS, user_id=viewer_id()),
         "run_count": recommendation.run_count(entry), "unknown": unknown_fields(component),
         "tags": tags_of(component.document), "needs": _whole(component),
+        "file_url": _file_url(entry),
         "tasks": [_task_facts(task) for task in component.tasks]}
+
+
+def _file_url(entry: Entry) -> str | None:
+    """The file as GitHub shows it at this commit; None where it comes from elsewhere."""
+    source = services().sources.get(entry.source, user_id=viewer_id())
+    return services().repositories.file_url(source, entry.commit, entry.path) \
+        if is_on_github(source) else None
 
 
 def needs_of(component: Component, entry: Entry) -> list[Need]:

@@ -73,6 +73,7 @@ def test_letters_that_become_chinese_are_asked_for_once(page):
 
 
 def test_results_follow_what_one_types_and_the_address_with_them(page):
+    page.goto("/jobs")
     page.goto("/")
     field(page).press_sequentially("points")
     page.get_by_text(re.compile("for “points”")).wait_for()
@@ -83,7 +84,7 @@ def test_results_follow_what_one_types_and_the_address_with_them(page):
         field(page).press_sequentially(" tpye:job")
     assert page.get_by_text(re.compile("for “points”")).is_visible()
     page.go_back()
-    page.wait_for_url(re.compile("/$"))
+    page.wait_for_url("**/jobs")  # not each letter on the way
 
 
 def test_back_from_a_component_is_the_search_that_one_typed_as_a_whole_page(page):
@@ -112,6 +113,35 @@ def test_a_job_is_used_by_keys_alone(page):
     page.keyboard.press("j")
     page.keyboard.press("u")
     page.wait_for_url("**/use/job/hello**")
+
+
+@pytest.mark.parametrize("leave", ["Enter", "Escape"])
+def test_from_the_words_of_a_search_one_arrow_leads_to_its_first_result(page, leave):
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("hello")
+    page.get_by_role("option", name="hello").first.wait_for()
+    page.locator(".cards mark", has_text="hello").first.wait_for()
+    page.keyboard.press(leave)
+    if leave == "Enter":
+        page.wait_for_function("document.activeElement === document.body && q.role === 'combobox'")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("u")
+    page.wait_for_url("**/use/job/hello**")
+
+
+def test_a_search_that_met_no_server_is_asked_again_by_itself(page):
+    page.goto("/")
+    page.context.set_offline(True)
+    field(page).fill("hello")
+    away = page.get_by_text("The server does not answer.")
+    away.wait_for()
+    page.watch.expect("ERR_INTERNET_DISCONNECTED")
+    page.watch.expect("htmx:")
+    page.context.set_offline(False)
+    page.locator(".cards mark", has_text="hello").first.wait_for(timeout=60_000)
+    away.wait_for(state="hidden")
+    page.watch.errors.clear()  # as many as there were tries
 
 
 @pytest.mark.parametrize("is_scripted", [True, False])

@@ -51,6 +51,16 @@ def test_anyone_signed_in_adds_a_public_repository_by_one_look_without_a_token(
     assert bob.get("/c/job/greet").status_code == 200
 
 
+def test_a_component_leads_to_its_file_on_github(web, github, parts):
+    bob = web.browser("bob")
+    add(bob, "octo/parts")
+    web.sync()
+    address = f"{github.url}/octo/parts/blob/{web.source().head}/job/hello.yaml"
+    page = bob.get("/c/job/greet").text
+    assert f'href="{address}"' in page, page[page.index("Origin"):][:900]
+    assert "/blob/" not in bob.get("/c/job/hello").text  # of a folder
+
+
 def test_branch_folders_and_tags_are_taken_over(web, parts):
     add(web.browser("bob"), "octo/parts", branch="dev", sub_paths="b\na", has_tags="1",
         tag_prefix="v", name="tools")
