@@ -71,9 +71,9 @@ def test_the_text_of_a_component_is_copied_as_it_is(open_page):
     assert copied.startswith("type: data\nname: points\n") and copied.endswith("points.csv\n")
 
 
-def test_no_tab_lies_over_another_on_a_phone_and_the_chosen_one_is_in_sight(open_page):
+def test_no_tab_lies_over_another_on_a_phone_and_the_chosen_one_is_in_sight(site, open_page):
     page = open_page("ann", viewport={"width": 360, "height": 740})
-    page.context.add_cookies([{"name": "language", "value": "zh", "url": page.url}])
+    page.context.add_cookies([{"name": "language", "value": "zh", "url": site.url}])
     page.goto("/settings/notifications")
     assert page.locator("html").get_attribute("lang").startswith("zh")
     tabs = page.locator(".nav-underline > *").evaluate_all(
