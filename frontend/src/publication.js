@@ -6,7 +6,7 @@ const live = document.getElementById("live");
 const state = () => document.getElementById("live-state");
 
 function update(html) {
-  const before = state().textContent;
+  const before = document.title;
   const fresh = new DOMParser().parseFromString(html, "text/html");
   for (const part of fresh.querySelectorAll("[id^=live-]")) {
     const shown = document.getElementById(part.id);
@@ -15,7 +15,7 @@ function update(html) {
     else shown.dataset.wait = part.dataset.wait;
   }
   document.title = state().dataset.title;
-  if (state().textContent !== before) announce(state().textContent);
+  if (document.title !== before) announce(document.title.replace(/ – PAIShare$/, ""));
 }
 
 for (;;) {

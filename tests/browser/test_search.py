@@ -3,6 +3,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 
@@ -76,13 +77,14 @@ def test_results_follow_what_one_types_and_the_address_with_them(page):
     page.goto("/jobs")
     page.goto("/")
     field(page).press_sequentially("points")
-    page.get_by_text(re.compile("for “points”")).wait_for()
+    expect(page.locator("#found")).to_have_text("2 matches for “points”")
+    expect(page.locator("#announced")).to_have_text("2 matches for “points”")
     page.wait_for_url("**/?q=points")
     assert page.locator("mark").first.inner_text() == "points"
     assert page.evaluate("document.activeElement.id") == "q"
     with page.expect_response(lambda answer: answer.status == 204):
         field(page).press_sequentially(" tpye:job")
-    assert page.get_by_text(re.compile("for “points”")).is_visible()
+    assert page.locator("#found").inner_text() == "2 matches for “points”"
     page.go_back()
     page.wait_for_url("**/jobs")  # not each letter on the way
 
