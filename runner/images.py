@@ -263,8 +263,8 @@ class _Pulling:
         """End a pull of which nothing was heard for too long; it is tried again."""
         if self.progress.quiet_s(now_s) > stall_s and not self.has_ended.is_set():
             self.fail(EngineError(Sentence(
-                "Image {uri} cannot be pulled: nothing of it came for {minutes} minutes. It is "
-                "tried again; look at the network between this machine and {server}.",
+                "Image {uri} cannot be pulled: nothing of it came for {minutes} minutes. Look "
+                "at the network between this machine and {server}.",
                 uri=self.image.uri, minutes=round(stall_s / 60), server=self.image.server)))
             self.cancel()
 

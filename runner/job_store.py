@@ -240,7 +240,8 @@ class JobStore:
                 (state, stage, stored(reason), now() if state in states.FINAL_STATES else None,
                  retries, faults, not_before, job_id))
             # That it is tried again is the end of what ran, not the begin of what comes.
-            told = "run" if state == states.WAITING else stage
+            again = "run" if number else before["stage"]
+            told = again if state == states.WAITING else stage
             _add_event(db, job_id, number, told, reason)
 
     # -- attempts -----------------------------------------------------------------------------

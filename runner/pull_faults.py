@@ -61,15 +61,15 @@ def not_built(uri: str) -> EngineError:
 
 
 def _what(server: str, said: str, login: Login | None) -> tuple[str, bool]:
+    said = said if said.endswith(".") else f"{said}."
     who = Sentence("the login {name}", name=login.username) if login else \
         Sentence("nobody logged in")
     for pattern, text, is_passing in (
             (_FULL, Sentence(
-                "{is_full}. Images that nobody uses are removed, and it is tried again; the "
-                "operator makes more room.", is_full=_IS_FULL), True),
+                "{is_full}, though images that nobody uses are removed. The operator makes more room.", is_full=_IS_FULL), True),
             (_LIMITED, Sentence(
-                "{server} gets too many requests from here. It is tried again; a login of your "
-                "own, on the page Settings, may have a higher limit.", server=server), True),
+                "{server} gets too many requests from here. A login of your own, on the page "
+                "Settings, may have a higher limit.", server=server), True),
             (_BAD_NAME, Sentence(
                 "this is no name of an image. Write it as server/name:tag."), False),
             (_PLATFORM, Sentence(
@@ -89,8 +89,7 @@ def _what(server: str, said: str, login: Login | None) -> tuple[str, bool]:
                 "no machine is called {server}. Check the name of the image, and the network of "
                 "this machine.", server=server), False),
             (_AWAY, Sentence(
-                "{server} does not answer. It is tried again. Docker says: {said}", server=server,
-                said=said), True)):
+                "{server} does not answer. Docker says: {said}", server=server, said=said), True)):
         if pattern.search(said):
             return text, is_passing
     return Sentence("Docker says: {said}", said=said), False

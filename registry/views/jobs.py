@@ -221,12 +221,20 @@ def _stages(job: Mapping[str, Any]) -> list[dict[str, str]]:
     if job["state"] == "RUNNING":
         at = STAGES.index("run") - 1
     elif job["state"] in FINAL_STATES:
-        at = len(STAGES)
+        at = len(STAGES) if job["attempts"] else _last_stage(job)
     stages = [{"name": name, "state": "done" if number < at else "now" if number == at else "next"}
               for number, name in enumerate(STAGES[1:])]
-    if job["state"] == FAILED:
+    if job["state"] in FINAL_STATES and at < len(stages):
+        stages[at]["state"] = "failed" if job["state"] == FAILED else "next"
+    elif job["state"] == FAILED:
         stages[-1]["state"] = "failed"
     return stages
+
+
+def _last_stage(job: Mapping[str, Any]) -> int:
+    """How many stages a job was through when it ended without having run."""
+    told = [event["stage"] for event in job["events"] if event["stage"] in STAGES[1:-1]]
+    return STAGES.index(told[-1]) - 1 if told else 0
 
 
 def _chosen_task(job: Mapping[str, Any]) -> Task:

@@ -5,6 +5,7 @@ from html import unescape
 import pytest
 
 from registry.config import PACKAGE
+from tests.fakes.fake_runner import NOW
 from tests.registry.test_views_marketplace import text_of
 from tests.registry.test_views_submit import PLAIN
 
@@ -62,6 +63,19 @@ def test_a_failed_job_says_why_and_offers_no_stop(web, ann):
     page = ann.get(f"/jobs/{JOB}")
     assert "Failed Task main-0 ran out of memory." in text_of(page) and "137" in page.text
     assert f"/jobs/{JOB}/stop" not in page.text and f"/submit?from_job={JOB}" in page.text
+
+
+@pytest.mark.parametrize("told, stages", [
+    (["setup", "image"], "Image, failed Inputs Queue Run End"),
+    (["setup", "image", "data"], "Image, done Inputs, failed Queue Run End"),
+    (["setup"], "Image, failed Inputs Queue Run End")])
+def test_a_job_that_never_ran_shows_the_stage_that_failed(web, ann, told, stages):
+    web.runner.jobs[JOB]["events"] = [
+        {"time": NOW, "stage": stage, "text": "x", "attempt": 0} for stage in [*told, "end"]]
+    web.runner.end(JOB, "FAILED", "Image none:1 cannot be pulled.")
+    web.runner.jobs[JOB]["stage"] = "end"
+    answer = ann.get(f"/jobs/{JOB}")
+    assert stages in text_of(answer) and "Change it and try again" in text_of(answer)
 
 
 def test_a_job_that_ran_out_of_memory_shows_its_last_lines_and_leads_to_more(web, ann):

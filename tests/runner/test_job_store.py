@@ -163,6 +163,13 @@ def test_that_a_job_is_tried_again_ends_one_attempt_and_what_comes_is_of_the_nex
         ("setup", 0), ("run", 1), ("run", 1), ("image", 2), ("run", 2)]
 
 
+def test_what_is_tried_again_before_it_ran_stays_with_the_stage_that_failed(store):
+    job, _ = store.enqueue(spec())
+    store.note(job.id, "image", "Pulls busybox.")
+    store.transition(job.id, "WAITING", "setup", "It failed. Trying again.")
+    assert [event["stage"] for event in store.events(job.id)] == ["setup", "image", "image"]
+
+
 def test_a_database_of_another_release_is_refused_with_the_next_step(tmp_path):
     made = JobStore(tmp_path / "runner.db")
     made._db.execute("pragma user_version = 99")
