@@ -141,6 +141,11 @@ def looked_at(page, path, axe, language):
     yield from (f"{key}: {shape[key]}" for key in wanted if shape[key] != wanted[key])
     if not re.fullmatch(r".+ – PAIShare|PAIShare", shape["title"]):
         yield f"title: {shape['title']}"
+    yield from in_each_form(page, axe)
+
+
+def in_each_form(page, axe):
+    """What is wrong with the page as it stands: wide and narrow, light and dark."""
     page.evaluate(axe)
     # The elements and where they stand depend on the width alone: once in each is enough.
     for size, scheme, rules in ((WIDE, "light", None), (WIDE, "dark", COLOURS),

@@ -2,7 +2,7 @@
 import pytest
 
 from tests.browser.conftest import Watch, log_in, traced
-from tests.browser.test_accessibility import RULES, axe  # noqa: F401
+from tests.browser.test_accessibility import axe, in_each_form  # noqa: F401
 from tests.functional.conftest import busybox_image  # noqa: F401
 from tests.functional.product import Product
 from tests.functional.test_live import JOB, running
@@ -18,7 +18,7 @@ def product(tmp_path_factory, busybox_image):  # noqa: F811
 
 @pytest.fixture
 def page(browser, product):
-    context = traced(browser.new_context(base_url=product.url))
+    context = traced(browser.new_context(base_url=product.url, reduced_motion="reduce"))
     context.set_default_timeout(30_000)
     page = context.new_page()
     page.watch = Watch(product, page)
@@ -45,8 +45,7 @@ def test_a_shell_is_two_presses_from_the_list_and_a_keyboard_leads_out_of_it(
     assert rows.get_by_text("red", exact=True).first.evaluate(
         "each => getComputedStyle(each).color") != rows.evaluate(
         "each => getComputedStyle(each).color")
-    page.evaluate(axe)
-    assert page.evaluate(RULES) == []
+    assert list(in_each_form(page, axe)) == []
     page.keyboard.press("Control+Shift+E")
     assert page.evaluate("document.activeElement.id") == "terminal-leave"
     page.locator("#terminal textarea").focus()
@@ -60,3 +59,17 @@ def test_a_shell_is_two_presses_from_the_list_and_a_keyboard_leads_out_of_it(
     product.wait(id_, "STOPPED")
     page.reload()
     page.get_by_text("This task does not run, and a terminal needs a running one.").wait_for()
+
+
+def test_a_terminal_in_use_keeps_nobody_out_in_chinese_either(product, page, axe):  # noqa: F811
+    id_ = running(product, JOB)
+    page.context.add_cookies([{"name": "language", "value": "zh", "url": product.url}])
+    page.goto(f"/jobs/{id_}/terminal/main/0")
+    rows = page.locator("#terminal .xterm-rows")
+    rows.get_by_text("/work #").wait_for()
+    page.get_by_label("配合屏幕阅读器").check()
+    page.locator("#terminal textarea").focus()
+    page.keyboard.type("printf '\\033[32mgreen\\033[0m \\033[44mblue\\033[0m\\n'\n")
+    rows.get_by_text("green", exact=True).wait_for()
+    assert list(in_each_form(page, axe)) == []
+    product.post(f"/jobs/{id_}/stop")
