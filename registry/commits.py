@@ -82,7 +82,7 @@ class Fetched:
     `tags` are the wanted tags of the origin, each with the commit that it names.
 
     What was found out on the way: `seen` has the files that a commit changed, by commit and folder;
-    `commits` those that were read; `small` has short commits and folders. `ahead` gives what the
+    `commits` those that were read; `small` has short objects. `ahead` gives what the
     file at a path holds that is this blob; the last argument reads one.
     """
 
@@ -226,9 +226,10 @@ def files_of(changed: Sequence[Changed]) -> Iterator[tuple[str, str]]:
 
 def _file(path: str, side: Side) -> Side:
     kind = stat.S_IFMT(side[0])
-    is_component = component_type(path) is not None
-    is_wanted = is_component or is_readme(path) if kind == stat.S_IFREG else \
-        kind == stat.S_IFLNK and (is_component or path.rpartition("/")[2] in TYPES)
+    if kind not in (stat.S_IFREG, stat.S_IFLNK):
+        return NOTHING
+    is_wanted = component_type(path) is not None or (
+        is_readme(path) if kind == stat.S_IFREG else path.rpartition("/")[2] in TYPES)
     return (kind, side[1]) if is_wanted else NOTHING
 
 
@@ -283,6 +284,9 @@ def _entries(new: Tree, olds: Sequence[Tree],
         yield from ((name, [side]) for name, side in new.items().items())
         return
     found = [new.differing(old) for old in olds]
+    if len(found) == 1:
+        yield from ((name, [*sides]) for name, sides in found[0].items())
+        return
     for name in join(*map(set, found)):
         now = next(each[name][0] for each in found if name in each)
         yield name, [now, *(each[name][1] if name in each else now for each in found)]

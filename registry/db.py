@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 import sqlalchemy as sa
 from alembic import command
@@ -33,8 +34,12 @@ class Text(sa.types.TypeDecorator[str]):
         kind = sa.String if self.length else sa.Text
         return kind(self.length, collation)
 
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        return value.replace("\0", NUL_SIGN) if value else value
+    def bind_processor(self, dialect: sa.Dialect) -> Callable[[str | None], str | None]:
+        return _without_nul
+
+
+def _without_nul(value: str | None) -> str | None:
+    return value.replace("\0", NUL_SIGN) if value else value
 
 
 class Said(Text):
@@ -42,8 +47,8 @@ class Said(Text):
 
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        return super().process_bind_param(stored(value) if value else value, dialect)
+    def bind_processor(self, dialect: sa.Dialect) -> Callable[[str | None], str | None]:
+        return lambda value: _without_nul(stored(value) if value else value)
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> str | None:
         return restored(value) if value else value

@@ -90,13 +90,14 @@ def commit_of(repo: Repo, commit: str, small: Small | None = None) -> Commit:
     found = find_commit(repo, commit, small)
     if found is None:
         raise NotFoundError(Sentence("There is no commit {commit}.", commit=commit[:40]))
-    here = [id for id in found.parents if ObjectID(id.encode()) in repo.object_store]
+    here = [id for id in found.parents if (small and id.encode() in small)
+            or ObjectID(id.encode()) in repo.object_store]
     return found.among(here)
 
 
-def blob_of(repo: Repo, blob: str) -> bytes:
+def blob_of(repo: Repo, blob: str, small: Small | None = None) -> bytes:
     try:
-        return repo.object_store.get_raw(ObjectID(blob.encode()))[1]
+        return _raw(repo, blob.encode(), small)[1]
     except KeyError as error:
         raise NotFoundError(Sentence("There is no file content {blob}.", blob=blob)) from error
 

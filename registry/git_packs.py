@@ -46,11 +46,11 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
 
 
 def take_pack(repo: Repo, chunks: Iterable[bytes], limits: Limits = ANY, *,
-              small: Small | None = None, told: Told | None = None) -> None:
+              small: Small | None = None, told: Told | None = None) -> set[str]:
     """Take in a pack as it comes, all of it at once; nothing of it where an error is raised.
 
-    `small` gets the short ones of its objects; None: nobody reads them soon. `told` is as
-    `check_pack` tells. Raises WireError and what damage raises.
+    Gives the ids of what it has. `small` gets the short ones of its objects; None: nobody reads
+    them soon. `told` is as `check_pack` tells. Raises WireError and what damage raises.
     """
     folder = Path(repo.object_store.pack_dir)
     number, name = tempfile.mkstemp(dir=folder, suffix=".pack")  # whose index is not there yet
@@ -72,6 +72,7 @@ def take_pack(repo: Repo, chunks: Iterable[bytes], limits: Limits = ANY, *,
                 stream.write(content.getbuffer())
     finally:
         Path(name).unlink(missing_ok=True)
+    return {id.hex() for id, *_ in entries}
 
 
 def _checksum(pack: memoryview) -> bytes:

@@ -84,7 +84,7 @@ class GitStore:
             found = fetched or Fetched(head=None)
             yield Reader(guarding(self.path, tree_reader(repo, found.small)),
                          guarding(self.path, lambda id: commit_of(repo, id, found.small)),
-                         guarding(self.path, lambda id: blob_of(repo, id)), found)
+                         guarding(self.path, lambda id: blob_of(repo, id, found.small)), found)
 
     def shallow(self) -> set[str]:
         """The commits whose parents are not to be had: there a shallow history begins."""
@@ -191,14 +191,15 @@ class GitStore:
             self._create()
 
     def take(self, chunks: Iterable[bytes], limits: Limits, *, small: Small | None = None,
-             told: Told | None = None) -> None:
+             told: Told | None = None) -> set[str]:
         """Take in a pack as it comes, all of it at once; nothing where an error is raised.
 
-        `small` gets the short ones of its objects; None: nobody reads them soon. `told` hears now
-        and then how many of how many are here. Raises WireError for more than the limits.
+        Gives the ids of what it has. `small` gets the short ones of its objects; None: nobody reads
+        them soon. `told` hears now and then how many of how many are here. Raises WireError for
+        more than the limits.
         """
         with self._open_to_write() as repo:
-            take_pack(repo, chunks, limits, small=small, told=told)
+            return take_pack(repo, chunks, limits, small=small, told=told)
 
     def point(self, head: str, tags: Mapping[str, str]) -> None:
         """Note where the branch and the tags of the origin are; both are here."""

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import IO, Any, Iterable, Iterator
 
 from registry import memory
-from registry.commits import README_END, Read, Reading
+from registry.commits import README_END, Fetched, Read, Reading, Small
 from registry.errors import RegistryError
 from registry.git_store import GitStore
 
@@ -31,7 +31,9 @@ class ReadAhead:
     The process may end at any time, killed or not: what it did not deliver is read without it.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, small: Small) -> None:
+        """`small` has some of the files already."""
+        self._small = small
         self._todo: deque[_Place] = deque()
         self._begun: set[_Place] = set()
         self._found: dict[_Place, Reading] = {}
@@ -80,7 +82,8 @@ class ReadAhead:
             while self._todo and not self._is_over and len(self._begun) < BEGUN:
                 places = [self._todo.popleft() for _ in range(min(CHUNK, len(self._todo)))]
                 self._begun |= {*places}
-                pickle.dump(places, self._process.stdin)
+                ids = {blob.encode() for _, blob in places} & self._small.keys()
+                pickle.dump((places, {id: self._small[id] for id in ids}), self._process.stdin)
                 self._process.stdin.flush()
             if self._is_closed and not self._todo:
                 self._process.stdin.close()
@@ -109,17 +112,20 @@ def _received(stream: IO[bytes]) -> Iterator[Any]:
 
 def main(store: GitStore) -> None:
     """Read what is asked for on stdin, write it on stdout; end with either."""
-    todo: SimpleQueue[list[_Place] | None] = SimpleQueue()
+    todo: SimpleQueue[tuple[list[_Place], Small] | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(todo,), daemon=True).start()
-    with contextlib.suppress(RegistryError, OSError), store.reading() as files:
-        for places in iter(todo.get, None):
+    known = Fetched(head=None)
+    with contextlib.suppress(RegistryError, OSError), store.reading(known) as files:
+        for places, small in iter(todo.get, None):
+            known.small.update(small)
             pickle.dump({place: files.reading(*place) for place in places}, sys.stdout.buffer)
             sys.stdout.buffer.flush()
+            known.small.clear()
 
 
-def _receive(todo: SimpleQueue[list[_Place] | None]) -> None:
-    for places in _received(sys.stdin.buffer):
-        todo.put(places)
+def _receive(todo: SimpleQueue[tuple[list[_Place], Small] | None]) -> None:
+    for asked in _received(sys.stdin.buffer):
+        todo.put(asked)
     todo.put(None)
 
 

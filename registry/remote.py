@@ -6,7 +6,7 @@ import time
 from base64 import b64encode
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Callable, Iterable, Iterator
+from typing import Callable, Iterable, Iterator, TypeVar
 
 import requests
 from urllib3.exceptions import HTTPError, TimeoutError
@@ -30,6 +30,7 @@ IDLE_S = 20
 CHUNK_BYTES = 1 << 16
 MAX_REFS_BYTES = 8 << 20
 USER = "x-access-token"
+T = TypeVar("T")
 
 
 class Reason(StrEnum):
@@ -83,11 +84,11 @@ class Remote:
             return read_refs(stream, branch, tag_prefix)
 
     def pack(self, wants: Iterable[str], haves: Iterable[str],
-             take: Callable[[Iterator[bytes]], object], *, filter: str | None = None) -> None:
-        """Hand on a pack of what is wanted, as it comes; nothing in it was looked at."""
+             take: Callable[[Iterator[bytes]], T], *, filter: str | None = None) -> T:
+        """What becomes of a pack of what is wanted; it comes as it was sent, not looked at."""
         request = pack_request(wants, haves, filter=filter)
         with self._answer(request, self._patience.pack_bytes) as stream:
-            take(pack_data(stream))
+            return take(pack_data(stream))
 
     @contextlib.contextmanager
     def _answer(self, body: bytes, limit: int) -> Iterator[Stream]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Callable, Collection, Iterable, Iterator, Sequence
 
 import requests
@@ -87,10 +87,12 @@ class Upstream:
         fetched = Fetched(head=refs.head, tags=self._commits_of(refs), small=self._small)
         with contextlib.ExitStack() as ends:
             places = self._wanted(ends.enter_context(self._store.reading(fetched)), fetched)
-            ahead, done = None, 0
+            first, ahead, done = [*islice(places, LEAST)], None, 0
+            if len(first) == LEAST:  # the process may begin while the others are found out
+                ahead = ends.enter_context(contextlib.closing(
+                    ReadAhead(self._store.path, self._small)))
+            places = chain(first, places)
             while batch := [*islice(places, BATCH)]:
-                if len(batch) >= LEAST and not ahead:
-                    ahead = ends.enter_context(contextlib.closing(ReadAhead(self._store.path)))
                 self._tell("files", done, done + len(batch))
                 missing = self._store.lacks(blob for _, blob in batch) - set(without)
                 self._take_files(way, [*dict.fromkeys(
@@ -149,10 +151,10 @@ class Upstream:
                 "{requests} requests. Move large files out of the folders of components, or add a "
                 "smaller repository.", name=way.name,
                 most=MAX_STORE_BYTES >> 20, requests=MAX_EXCHANGES))
-        small, told = (self._small, self._told) if filter else (None, None)
-        way.remote(room).pack(wants, haves, lambda chunks: self._store.take(
-            chunks, limits, small=small, told=told), filter=filter)
-        if self._store.lacks(wants):
+        told = self._told if filter else None
+        taken = way.remote(room).pack(wants, haves, lambda chunks: self._store.take(
+            chunks, limits, small=self._small, told=told), filter=filter)
+        if not taken.issuperset(wants):
             raise WireError(Sentence(
                 "GitHub left out of {name} what it had told of. It is asked again later.",
                 name=way.name))
