@@ -66,7 +66,8 @@ def _what(server: str, said: str, login: Login | None) -> tuple[str, bool]:
         Sentence("nobody logged in")
     for pattern, text, is_passing in (
             (_FULL, Sentence(
-                "{is_full}, though images that nobody uses are removed. The operator makes more room.", is_full=_IS_FULL), True),
+                "{is_full}, though images that nobody uses are removed. The operator makes more "
+                "room.", is_full=_IS_FULL), True),
             (_LIMITED, Sentence(
                 "{server} gets too many requests from here. A login of your own, on the page "
                 "Settings, may have a higher limit.", server=server), True),

@@ -66,9 +66,9 @@ def test_a_failed_job_says_why_and_offers_no_stop(web, ann):
 
 
 @pytest.mark.parametrize("told, stages", [
-    (["setup", "image"], "Image, failed Inputs Queue Run End"),
-    (["setup", "image", "data"], "Image, done Inputs, failed Queue Run End"),
-    (["setup"], "Image, failed Inputs Queue Run End")])
+    (["setup", "image"], "Image , failed Inputs Queue Run End"),
+    (["setup", "image", "data"], "Image , done Inputs , failed Queue Run End"),
+    (["setup"], "Image , failed Inputs Queue Run End")])
 def test_a_job_that_never_ran_shows_the_stage_that_failed(web, ann, told, stages):
     web.runner.jobs[JOB]["events"] = [
         {"time": NOW, "stage": stage, "text": "x", "attempt": 0} for stage in [*told, "end"]]
