@@ -32,6 +32,13 @@ def pytest_report_header():
     return [] if pg.programs() else [f"{pg.MISSING}. The tests that need it are skipped."]
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Why tests were tried again, which their passing afterwards would hide."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"tried again: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
+
 @pytest.fixture(scope="session")
 def digits_image():
     """The image of the bundled jobs, built on the spot where it is missing."""

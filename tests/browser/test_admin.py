@@ -9,7 +9,7 @@ def test_the_page_of_the_machine_changes_by_itself(site, page):
     page.goto("/machine")
     page.get_by_text("No job waits").wait_for()
     site.runner.enqueue(SPEC, None)
-    page.get_by_role("link", name="next-one").wait_for(timeout=60_000)
+    page.get_by_role("link", name="next-one").wait_for()
 
 
 def test_a_source_is_added_in_two_clicks_after_it_was_tried_out(site, open_page, tmp_path):

@@ -100,7 +100,7 @@ class RunnerProcess:
             filters={"label": f"paishare.runner={identity.read_text()}"})
 
 
-def wait_for(is_true, what: str, timeout_s: float = 30) -> None:
+def wait_for(is_true, what: str, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not is_true():
         if time.monotonic() > deadline:

@@ -79,8 +79,9 @@ def test_a_job_of_another_type_is_not_held_up_and_places_are_told(queue):
     first = queue.submit(job(LONG, gpu=2, gpu_type="A100"))
     queue.wait(first, "RUNNING")
     second = queue.submit(job(gpu=1, gpu_type="A100"))
-    wait_for(lambda: queue.job(second)["position"] == 1, "it has the first place")
-    assert reason(queue, second) == "Waits for 1 GPU of type A100: 0 of 2 are free."
+    wanted = "Waits for 1 GPU of type A100: 0 of 2 are free."  # told by the first look at it
+    wait_for(lambda: reason(queue, second) == wanted, "it waits for its type")
+    assert queue.job(second)["position"] == 1
     assert queue.run(job(gpu=1, gpu_type="V100"))["state"] == "SUCCEEDED"
     assert queue.job(second)["expected_start"] is None
     assert [each["position"] for each in queue.get("/jobs", state="WAITING")["jobs"]] == [1]
