@@ -164,7 +164,10 @@ list.addEventListener("click", (event) => {
   if (option) take(option);
 });
 input.addEventListener("blur", close);
-addEventListener("pageshow", close);
+addEventListener("pageshow", ({ persisted }) => {
+  close();
+  if (persisted) setTimeout(() => { input.value = sought; }); // WebKit empties fields without autocompletion
+});
 
 /* --- cards by keyboard ---------------------------------------------------------------------- */
 

@@ -285,7 +285,7 @@ addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   delete form.dataset.going;
   form.elements.name.disabled = false;
-  editor.change(`${editor.text}`);
+  setTimeout(() => fields.update(editor.text)); // WebKit empties fields without autocompletion
 });
 
 /* --- beginning --------------------------------------------------------------------------------------------- */
