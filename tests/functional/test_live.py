@@ -219,8 +219,9 @@ class Shell:
                 self.told.append(json.loads(message))
 
     def see(self, text):
+        """Read until this is shown; what follows it, often in the same message, is seen next."""
         self.until(lambda shell: text.encode() in shell.shown)
-        self.shown = b""
+        self.shown = self.shown.partition(text.encode())[2]
 
     def end(self):
         """What is said at the end."""

@@ -234,7 +234,7 @@ def test_a_task_that_ignores_the_stop_is_killed_after_the_grace_period(shared_ru
     job_id = shared_runner.submit(spec("trap '' TERM; echo up; while true; do sleep 0.1; done"))
     wait_for(lambda: "up" in shared_runner.log(job_id), "the trap is set")
     shared_runner.post(f"/jobs/{job_id}/stop")
-    assert shared_runner.wait(job_id, timeout_s=10)["state"] == "STOPPED"
+    assert shared_runner.wait(job_id)["state"] == "STOPPED"
 
 
 def test_a_job_that_can_never_run_here_says_why_at_once(shared_runner):
