@@ -15,6 +15,7 @@ from registry.views.errors import told_to_admins
 from registry.views.language import gettext as _
 from registry.views.machine import machine_of
 from registry.views.services import services
+from registry.views.source_list import is_wanted, paged
 
 MAX_REASON = 1000
 PASSWORD_BYTES = 12
@@ -110,9 +111,12 @@ def _changed(name: str, act: Callable[[User], object], text: str) -> ResponseRet
 def _users(*, wrong: str = "", given: Mapping[str, str] = {}, made: str = "",
            password: str | None = None) -> str:
     viewer, accounts = required_admin(), services().accounts
-    rows = [{"user": user, "tokens": accounts.tokens(user)} for user in accounts.users()]
-    return render_template("admin/users.html", rows=rows, viewer=viewer, wrong=wrong, given=given,
-                           made=made, password=password, min_password=MIN_PASSWORD)
+    users = accounts.users()
+    shown = {**paged([user for user in users if is_wanted(user.name)]), "total": len(users)}
+    rows = [{"user": user, "tokens": accounts.tokens(user)} for user in shown["listed"]]
+    return render_template(
+        "admin/users.html", rows=rows, shown=shown, viewer=viewer, wrong=wrong, given=given,
+        made=made, password=password, min_password=MIN_PASSWORD)
 
 
 # --- limits ---------------------------------------------------------------------------------------

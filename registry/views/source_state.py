@@ -134,11 +134,10 @@ _LOST = frozenset({GONE, REPLACED})  # what is not there any more is called noth
 def _paused(source: Source) -> State | None:
     if source.paused_at is None:
         return None
-    by = _("%(name)s paused it %(time)s.", name=source.pauser, time=ago(source.paused_at)) \
-        if source.pauser else _("It was paused %(time)s.", time=ago(source.paused_at))
-    return State(code="paused", tone="", title=_("Paused"), text=f"{by} " + _(
-        "Nothing newer is indexed until its owner or an admin resumes it; what is in the "
-        "marketplace stays and runs as before."))
+    return State(code="paused", tone="", title=_("Paused"), text=_(
+        "%(name)s paused it %(time)s. Nothing newer is indexed until its owner or an admin resumes "
+        "it; what is in the marketplace stays and runs as before.",
+        name=source.pauser or _("somebody"), time=ago(source.paused_at)))
 
 
 def _upstream(source: Source) -> State | None:

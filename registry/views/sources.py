@@ -198,4 +198,5 @@ def _people(user: User, source: Source) -> dict[str, Any]:
         "owner": called(source.owner_id),
         "is_owner": is_owner, "may_sponsor": may_sponsor(user, source),
         "webhook": webhook_of(source) if source.owner_id == user.id else None,
+        "has_public_url": services().public_url is not None,
         "github_url": services().repositories.url(source) if is_on_github(source) else None}

@@ -1,8 +1,10 @@
 """The pages of admins: who gets in, users, limits, the queue, and sources tried out first."""
 import re
+from datetime import datetime
 
 import pytest
 
+from registry import db
 from tests.fakes.web_home import FILES, HELLO, PASSWORD, write_repository
 
 PAGES = ("/admin/sources", "/admin/users", "/admin/limits", "/admin/system")
@@ -86,6 +88,19 @@ def test_tokens_of_users_are_listed_without_their_text_and_revoked(web, admin):
     assert admin.post(f"/admin/users/bob/tokens/{number}/revoke").status_code == 404
     assert admin.post(f"/admin/users/ann/tokens/{number}/revoke").status_code == 303
     assert accounts.user_of_token(token) is None
+
+
+def test_many_users_come_in_pages_and_are_found_by_name(web, admin):
+    with web.engine.begin() as connection:
+        connection.execute(db.users.insert(), [
+            {"name": f"u{number:02}", "password_hash": "-", "is_admin": False, "session_epoch": 0,
+             "created_at": datetime(2026, 1, 1)} for number in range(60)])
+
+    def named(query):
+        return re.findall('<b class="wrap">([^<]+)</b>', admin.get(f"/admin/users{query}").text)
+    assert named("")[:4] == ["admin", "ann", "bob", "u00"] and len(named("")) == 50
+    assert named("?page=2")[-1] == "u59" and named("?q=U1") == [f"u{n}" for n in range(10, 20)]
+    assert "No user fits." in admin.get("/admin/users?q=none").text
 
 
 # --- limits and the system ----------------------------------------------------------------------

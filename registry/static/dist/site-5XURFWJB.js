@@ -1,1 +1,0 @@
-import{f as a}from"./part-RCUII2Q4.js";a();

@@ -1,1 +1,0 @@
-import{f as e}from"./part-RCUII2Q4.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-KAEH5E4L.js"),{timeout:1e3});
