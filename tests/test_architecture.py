@@ -1,6 +1,7 @@
 """The arrows of docs/architecture.md, held by the code's own imports."""
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def name_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
+@cache
 def imports_of(path):
     """Each imported module by its full name; `from a import b` counts as a and a.b."""
     found = set()
@@ -35,7 +37,7 @@ def imports_of(path):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

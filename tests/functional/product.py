@@ -92,7 +92,7 @@ class Product:
 
     def wait_for_component(self, reference: str) -> None:
         path = f"{self.url}/api/v3/components/{reference}"
-        wait_for(lambda: self.http.get(path, timeout=10).ok, f"{reference} is indexed", 60)
+        wait_for(lambda: self.http.get(path, timeout=60).ok, f"{reference} is indexed", 60)
 
     def wait(self, job_id: str, *wanted: str, timeout_s: float = 120) -> Any:
         final = wanted or ("SUCCEEDED", "FAILED", "STOPPED")

@@ -108,7 +108,7 @@ def test_on_a_terminal_it_serves_until_ctrl_c(tmp_path):
     said = b""
     while b"Serving until Ctrl-C" not in said:
         said += os.read(ours, 4096)
-    assert requests.get(demo.url, timeout=10).ok and b"\x1b[" in said
+    assert requests.get(demo.url, timeout=60).ok and b"\x1b[" in said
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait(60) == 0
     os.close(ours)

@@ -135,7 +135,7 @@ def test_the_installed_command_knows_its_version(command):
 
 def test_the_installed_server_shows_its_pages_and_tells_the_first_password(served):
     url, said = served
-    front = requests.get(url, timeout=10)
+    front = requests.get(url, timeout=60)
     assert front.status_code == 200 and "PAIShare" in front.text
     assert re.search(r"password: \S{8,}", said.read_text())
 
@@ -143,11 +143,11 @@ def test_the_installed_server_shows_its_pages_and_tells_the_first_password(serve
 def test_the_installed_server_indexes_the_bundled_marketplace(served):
     url, _ = served
     path = f"{url}/api/v3/components/job/digits_classifier"
-    wait_for(lambda: requests.get(path, timeout=10).ok, "the classifier is indexed", 60)
+    wait_for(lambda: requests.get(path, timeout=60).ok, "the classifier is indexed", 60)
 
 
 def test_the_installed_server_serves_its_static_files(served):
     url, _ = served
-    front = requests.get(url, timeout=10).text
+    front = requests.get(url, timeout=60).text
     paths = re.findall(r'(?:href|src)="(/static/[^"]+)"', front)
-    assert paths and all(requests.get(url + path, timeout=10).ok for path in paths)
+    assert paths and all(requests.get(url + path, timeout=60).ok for path in paths)
