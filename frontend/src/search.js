@@ -164,10 +164,7 @@ list.addEventListener("click", (event) => {
   if (option) take(option);
 });
 input.addEventListener("blur", close);
-addEventListener("pageshow", ({ persisted }) => {
-  close();
-  if (persisted) setTimeout(() => { input.value = sought; }); // WebKit empties fields without autocompletion
-});
+addEventListener("pageshow", close);
 
 /* --- cards by keyboard ---------------------------------------------------------------------- */
 

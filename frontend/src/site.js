@@ -41,6 +41,11 @@ for (const tab of document.querySelectorAll(".nav-underline > [aria-current]")) 
   row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
 }
 
+// WebKit sets fields without autocompletion back to how they began when it shows a page that it kept for "back".
+addEventListener("pagehide", () => {
+  for (const each of document.querySelectorAll("input[autocomplete=off]:not([type=password])")) each.defaultValue = each.value;
+});
+
 // A page that the browser kept for "back" may be sent again.
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;

@@ -285,7 +285,7 @@ addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   delete form.dataset.going;
   form.elements.name.disabled = false;
-  setTimeout(() => fields.update(editor.text)); // WebKit empties fields without autocompletion
+  editor.change(`${editor.text}`);
 });
 
 /* --- beginning --------------------------------------------------------------------------------------------- */
