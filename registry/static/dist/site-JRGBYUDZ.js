@@ -1,0 +1,1 @@
+import{f as a}from"./part-7IVZEYQR.js";a();

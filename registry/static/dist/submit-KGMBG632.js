@@ -1,1 +1,0 @@
-import{h as e}from"./part-63SEZOCR.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-YOK2TSCH.js"),{timeout:1e3});
