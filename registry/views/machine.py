@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from flask import Blueprint, render_template
+from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
 from registry.accounts import User
-from registry.views import auth
+from registry.errors import RegistryError, RunnerUnavailableError
+from registry.views import auth, submissions
 from registry.views.job_access import shown_jobs
 from registry.views.services import services
 
@@ -18,6 +19,21 @@ blueprint = Blueprint("machine", __name__)
 def show() -> ResponseReturnValue:
     user = auth.required_user()
     return render_template("machine/show.html", **machine_of(user))
+
+
+@blueprint.get("/machine/fit")
+def fit() -> ResponseReturnValue:
+    """A part of a job's page in the marketplace: whether it fits, and what must come here first."""
+    user, reference = auth.required_user(), request.args.get("of", "")
+    try:
+        spec = submissions.resolved(user, submissions.Submission(reference=reference)).spec
+        found = submissions.outlook(user, spec) if "supplies" in request.args else \
+            submissions.fit_of(spec)
+    except RunnerUnavailableError:
+        found = None
+    except RegistryError as error:
+        return render_template("machine/fit.html", error=error)
+    return render_template("machine/fit.html", found=found, reference=reference)
 
 
 def machine_of(user: User) -> dict[str, Any]:

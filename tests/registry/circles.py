@@ -430,7 +430,8 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "jobs.index": _get("/jobs", "/jobs?all=1"),
     **{f"settings.{name}": _get(f"/settings/{name}") for name in (
         "profile", "github", "tokens", "registries", "appearance", "notifications")},
-    "machine.show": _get("/machine"), "admin.index": _get("/admin"),
+    "machine.show": _get("/machine"), "machine.fit": _refer("/machine/fit", "of"),
+    "admin.index": _get("/admin"),
     "admin.limits": _get("/admin/limits"), "admin_sources.index": _get("/admin/sources"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
