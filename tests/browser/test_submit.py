@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from registry.public_web import PublicWeb
 from registry.views.services import EXTENSION
-from tests.browser.conftest import traced
+from tests.browser.conftest import PHONE, traced
 from tests.fakes.web_home import HELLO
 from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
@@ -67,6 +67,23 @@ def test_problems_appear_at_their_line_and_their_field(form):
     expect(form.locator("#problems a, .cm-lint-marker-error")).to_have_count(0)
 
 
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 900}, PHONE])
+def test_the_bar_tells_how_the_job_stands_and_covers_nothing_at_the_end(form, size):
+    form.set_viewport_size(size)
+    write(form, PLAIN.replace("cpu: 1", "cpu: 0"))
+    bar = form.locator("#verdict")
+    expect(bar).to_have_text("1 problem to solve first")
+    expect(bar).to_be_in_viewport()
+    bar.get_by_role("link").click()
+    expect(form.locator("#problems h2")).to_be_in_viewport()
+    form.evaluate("scrollTo(0, document.body.scrollHeight)")
+    edges = form.evaluate("""() => [document.querySelector("#problems .alert"),
+        document.querySelector(".bar")].map((each) => each.getBoundingClientRect())""")
+    assert edges[0]["bottom"] <= edges[1]["top"]
+    write(form, PLAIN)
+    expect(bar).to_have_text("Fits this machine now.")
+
+
 def test_a_problem_is_mended_by_its_button(form):
     write(form, PLAIN + "retryCount: -2   # as the example has it\n")
     form.get_by_role("button", name="Set to 0").click()
@@ -110,6 +127,9 @@ def test_a_change_of_the_text_shows_in_the_form_and_a_broken_text_freezes_it(for
     expect(form.get_by_label("seed")).to_have_value("1")
     write(form, PLAIN.replace("tasks:", "tasks: ["))
     expect(form.locator("#waits")).to_contain_text("The form waits for line")
+    told = form.locator("#problems a").first.inner_text()
+    expect(form.locator("#waits a")).to_have_text(told.lower())
+    expect(form.locator("#verdict")).to_have_text("1 problem to solve first")
     expect(form.get_by_label("epochs")).to_be_disabled()
     write(form, PLAIN)
     expect(form.get_by_label("epochs")).to_be_enabled()

@@ -1,7 +1,7 @@
 // Problems as a list: each leads to its line, and has a button where it can be mended.
 
 import { h } from "../lib/dom.js";
-import { _, ngettext } from "../lib/texts.js";
+import { _, colon, ngettext } from "../lib/texts.js";
 import { undo } from "@codemirror/commands";
 
 const box = document.getElementById("problems");
@@ -34,6 +34,6 @@ export function show(editor, problems, schemas) {
 }
 
 export const listed = (editor, problems) => h("ul", { class: "problems" }, problems.map((problem) => h("li", { class: problem.severity },
-  problem.line && h("a", { href: `#Y${problem.line}`, "data-line": problem.line, "data-column": problem.column ?? 1 }, _("Line %(line)s", { line: problem.line })), problem.line && ": ",
+  problem.line && h("a", { href: `#Y${problem.line}`, "data-line": problem.line, "data-column": problem.column ?? 1 }, _("Line %(line)s", { line: problem.line })), problem.line && colon,
   problem.message.replaceAll("`", ""),
   problem.fix && h("button", { class: "btn btn-quiet btn-sm", type: "button", onclick: () => { editor.change(problem.fix.text, { scroll: true }); say(editor, _("Mended.")); } }, problem.fix.label))));

@@ -3,6 +3,11 @@
 const element = document.getElementById("texts");
 const texts = element ? JSON.parse(element.textContent) : {};
 
+// Between two sentences, and after what a sentence is about: Chinese signs bring their own space.
+const isChinese = document.documentElement.lang.startsWith("zh");
+export const gap = isChinese ? "" : " ";
+export const colon = isChinese ? "：" : ": ";
+
 const fill = (text, values) => text.replace(/%\((\w+)\)[sd]/g, (_, name) => values[name]);
 
 // _("Line %(line)s", { line: 7 })

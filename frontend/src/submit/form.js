@@ -56,9 +56,16 @@ export class Form {
     this.waits.hidden = !line;
     this.fields.classList.toggle("frozen", Boolean(line));
     for (const control of this.fields.querySelectorAll("input, select, textarea, button")) control.disabled = Boolean(line);
+    this.waitFor(line);
+  }
+
+  // Browser and server may see one fault at two lines: what the list of problems says stands here, too.
+  waitFor(line) {
+    if (!line || this.waits.hidden) return;
     const link = this.waits.querySelector("a");
     link.textContent = _("line %(line)s", { line });
     link.dataset.line = line;
+    link.href = `#Y${line}`;
   }
 
   refresh(doc) {

@@ -2,7 +2,7 @@
 
 import { call } from "../lib/api.js";
 import { h } from "../lib/dom.js";
-import { _ } from "../lib/texts.js";
+import { _, gap } from "../lib/texts.js";
 import * as problems from "../editor/problems.js";
 
 const MAX_FILE = 256_000;
@@ -30,7 +30,7 @@ export function importing(page) {
     page.begun();
     page.say(_("Imported %(name)s.", { name }));
     if (body.form) tell("warn", h("p", {}, _("This job was %(form)s. Below it stands in the form that runs here: look through it, then press Submit.", { form: body.form }),
-      body.notes.length ? ` ${_("Not everything could be taken over:")}` : ""), body.notes.length > 0 && problems.listed(editor, body.notes.map((each) => ({ ...each, line: null }))));
+      body.notes.length ? gap + _("Not everything could be taken over:") : ""), body.notes.length > 0 && problems.listed(editor, body.notes.map((each) => ({ ...each, line: null }))));
     return true;
   }
 
@@ -48,7 +48,7 @@ export function importing(page) {
 
   async function takeAddress(address) {
     const isTaken = await take(address, () => call("/fetch", { address }));
-    if (isTaken) tell("warn", h("b", {}, _("Check before running.")), " ", _("This job came from %(address)s. Read its commands below before you press Submit.", { address }));
+    if (isTaken) tell("warn", h("b", {}, _("Check before running.")), gap, _("This job came from %(address)s. Read its commands below before you press Submit.", { address }));
   }
 
   document.getElementById("import-file").addEventListener("click", () => form.elements.file.click());

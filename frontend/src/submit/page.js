@@ -6,7 +6,7 @@ import * as problems from "../editor/problems.js";
 import { call } from "../lib/api.js";
 import { h } from "../lib/dom.js";
 import { token } from "../lib/live.js";
-import { _ } from "../lib/texts.js";
+import { _, gap } from "../lib/texts.js";
 import { Draft } from "./drafts.js";
 import { focusOn } from "./focus.js";
 import { Form } from "./form.js";
@@ -174,6 +174,9 @@ function request() {
 function show(found) {
   problems.show(editor, found, schemas);
   fields.mark(found);
+  const errors = found.filter((each) => each.severity === "error");
+  preview.tellErrors(errors.length);
+  fields.waitFor(errors.find((each) => each.line)?.line);
 }
 
 /* --- drafts -------------------------------------------------------------------------------------- */
@@ -256,7 +259,7 @@ async function takeShared() {
 
 function warnOfLink() {
   isFromLink = true;
-  note("warn", h("b", {}, _("Check before running.")), " ", _("This job came with a link: whoever made the link wrote it. Read its commands below before you press Submit."));
+  note("warn", h("b", {}, _("Check before running.")), gap, _("This job came with a link: whoever made the link wrote it. Read its commands below before you press Submit."));
 }
 
 addEventListener("hashchange", takeShared);

@@ -2,11 +2,12 @@
 
 import { call } from "../lib/api.js";
 import { h } from "../lib/dom.js";
-import { _, ngettext } from "../lib/texts.js";
+import { _, gap, ngettext } from "../lib/texts.js";
 
 const box = document.getElementById("will-run");
 const commands = document.getElementById("commands");
 const fit = document.getElementById("fit");
+const bar = document.getElementById("verdict");
 const outlook = document.getElementById("outlook");
 const UNITS = ["kB", "MB", "GB", "TB"];
 
@@ -16,6 +17,7 @@ export function clear() {
   asked += 1;
   box.hidden = true;
   fit.replaceChildren();
+  bar.replaceChildren();
 }
 
 // `found`: { roles, fit } as the server answers.
@@ -23,7 +25,15 @@ export function show(found) {
   box.hidden = false;
   commands.replaceChildren(...found.roles.flatMap(role));
   fit.replaceChildren(verdict(found));
+  bar.replaceChildren(found.fit ? fits()[found.fit.fit] : _("The runner does not answer."));
 }
+
+// In the bar, which is in sight while one writes.
+export function tellErrors(count) {
+  if (count) bar.replaceChildren(h("a", { class: "wrong", href: "#problems" }, ngettext("%(num)d problem to solve first", "%(num)d problems to solve first", count)));
+}
+
+const fits = () => ({ now: _("Fits this machine now."), later: _("Fits this machine, but has to wait."), never: _("This machine can never run it.") });
 
 const role = (each) => [
   h("h3", {}, each.name, each.instances > 1 ? ` × ${each.instances} ` : " ", h("small", { class: "wrap" }, each.image)),
@@ -31,9 +41,8 @@ const role = (each) => [
 
 function verdict({ fit: found }) {
   if (!found) return h("p", { class: "alert warn" }, _("The runner does not answer, so nobody can say whether the job fits, and nothing can be submitted now."));
-  const words = { now: _("Fits this machine now."), later: _("Fits this machine, but has to wait."), never: _("This machine can never run it.") };
   const kinds = { now: "good", later: "warn", never: "bad" };
-  return h("p", { class: `alert ${kinds[found.fit]}` }, h("b", {}, words[found.fit]), " ", found.reason.replaceAll("`", ""));
+  return h("p", { class: `alert ${kinds[found.fit]}` }, h("b", {}, fits()[found.fit]), gap, found.reason.replaceAll("`", ""));
 }
 
 /* --- what it would find ------------------------------------------------------------------------- */
@@ -46,6 +55,8 @@ export async function look(request, roles) {
   if (number !== asked) return;
   outlook.removeAttribute("aria-busy");
   outlook.replaceChildren(...(ok ? rows(body, roles) : []));
+  const known = ok ? body.supplies.reduce((sum, each) => sum + (each.missing ?? 0), 0) : 0;
+  if (known) bar.replaceChildren(fits()[body.fit], gap, h("span", { class: "faint" }, _("%(size)s to bring", { size: size(known) })));
 }
 
 function rows(found, roles) {

@@ -1,1 +1,0 @@
-import{f as a}from"./part-7IVZEYQR.js";a();

@@ -1,1 +1,0 @@
-import{f as e}from"./part-7IVZEYQR.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-OQVATOJ7.js"),{timeout:1e3});
