@@ -28,7 +28,6 @@ FACTS = ("audience", "type", "source", "by", "name", "reference", "tag", "image"
          "used", "length", "identity", "squashed", "starts")
 UNKNOWN, MAX_GPUS = -1, 1_000_000
 MAX_ENDS = 8
-EXACT_VERSION = "version:@"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +206,6 @@ def _keys(document: Document) -> Iterator[str]:
         yield f"name:{word}"
     yield f"name:={hit.name.casefold()}"
     yield from (f"version:={start}" for start in _version_starts(hit.version.casefold()))
-    yield f"{EXACT_VERSION}{hit.version}"
     yield from _value_keys("by", (hit.contributor,))
     yield from _value_keys("source", (hit.source,))
     yield from _value_keys("tag", document.tags)

@@ -9,7 +9,7 @@ from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
-from registry.document import EXACT_VERSION, WEIGHTS, fold_value
+from registry.document import WEIGHTS, fold_value
 from registry.query import All, Any, Clause, Filter, Not, Phrase, Words
 from registry.query_fields import is_range
 from registry.reference import Range
@@ -229,11 +229,9 @@ class Matcher:
             else self.nothing().mask
 
     def _read_range(self, wanted: Range) -> np.ndarray:
-        mask = np.zeros(self.snapshot.count, bool)
-        for key in self.snapshot.words("keys", EXACT_VERSION):
-            if wanted.contains(key.removeprefix(EXACT_VERSION)):
-                mask[self.snapshot.postings("keys", key)[0]] = True
-        return mask & self.view.mask
+        versions = [version for part in self.snapshot.parts for version in part.versions]
+        inside = {version for version in set(versions) if wanted.contains(version)}
+        return np.array([version in inside for version in versions], bool) & self.view.mask
 
     def _by_words(self, field: str, value: str) -> np.ndarray:
         found = [self._having_all([f"{field}:{part}" for part in word.parts])

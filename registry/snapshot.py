@@ -82,6 +82,11 @@ class Loaded:
                        for start in starts)
         return [start for start, _ in pairs], np.array([number for _, number in pairs], np.int32)
 
+    @cached_property
+    def versions(self) -> list[str]:
+        """The version that each document is of."""
+        return [self.segment.card(number)["version"] for number in range(self.segment.count)]
+
     def is_whole(self, numbers: np.ndarray, start: str) -> np.ndarray:
         """Of which of these documents the whole name begins so."""
         names = self.columns["squashed"]
@@ -162,12 +167,6 @@ class Snapshot:
         return (_joined([numbers + base for base, (numbers, _) in zip(self.bases, found)
                          if len(numbers)], np.int64),
                 _joined([weights for numbers, weights in found if len(numbers)], np.float32))
-
-    def words(self, field: str, start: str) -> set[str]:
-        """Every word of a field that begins so."""
-        lexicons = (part.segment.lexicon(field)[0] for part in self.parts)
-        return {word for words in lexicons
-                for word in words[bisect_left(words, start):bisect_left(words, start + LAST)]}
 
     def beginning(self, field: str, start: str, limit: int, without: str = "") -> dict[str, int]:
         """The most frequent words of a field that begin so, but none that begins with `without`.
