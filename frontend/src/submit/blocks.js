@@ -56,7 +56,8 @@ function ports(form, path) {
   const rows = found.map((port, at) => h("div", { class: "measures" },
     form.field([...path, at, "label"], _("Port label"), "text"), form.field([...path, at, "beginAt"], _("First port"), "whole"),
     form.field([...path, at, "portNumber"], _("Ports"), "whole"),
-    h("p", {}, h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => form.take(remove(form.page.text(), [...path, at])) }, _("Remove")))));
+    h("p", {}, h("button", { class: "btn btn-plain btn-sm", type: "button", "aria-label": _("Remove %(name)s", { name: port?.label ?? at + 1 }),
+      onclick: () => form.take(remove(form.page.text(), [...path, at])) }, _("Remove")))));
   return h("div", {}, rows, h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => {
     form.take(append(form.page.text(), path, { label: found.length ? `port${found.length}` : "web", beginAt: 0, portNumber: 1 }));
     form.focus([...path, found.length, "label"]);
