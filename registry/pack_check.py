@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple
 
 from registry.git_wire import TooMuchError, WireError
 from runner.sentence import Sentence
@@ -63,12 +63,15 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     count = int.from_bytes(head[8:], "big")
     if count > limits.objects:
         raise TooMuchError(Sentence("It has more than {most} objects.", most=limits.objects))
+    largest = max(limits.tree_bytes, limits.blob_bytes)
+    allowed = {COMMIT: limits.commit_bytes, TAG: limits.commit_bytes, TREE: limits.tree_bytes,
+               BLOB: limits.blob_bytes, OFS_DELTA: largest, REF_DELTA: largest}
     parts: list[Part] = []
     total = 0
     for number in range(count):
         if told and number % TELL_EACH == 0:
             told(number, count)
-        part, unpacked = _object(pack, limits)
+        part, unpacked = _object(pack, allowed)
         parts.append(part)
         total += unpacked
         if total > limits.unpacked_bytes:
@@ -81,16 +84,16 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     return parts
 
 
-def _object(pack: _Input, limits: Limits) -> tuple[Part, int]:
-    """Pass over one object; returns how large it is too, of a delta with what it makes."""
+def _object(pack: _Input, allowed: Mapping[int, int]) -> tuple[Part, int]:
+    """Pass over one object; returns how large it is too, of a delta with what it makes.
+
+    `allowed` are the bytes of one, by its kind.
+    """
     first = pack.place
     kind, size = _kind_and_size(pack)
-    if kind not in (COMMIT, TREE, BLOB, TAG, OFS_DELTA, REF_DELTA):
+    if kind not in allowed:
         raise WireError(Sentence("What came is no pack of Git."))
-    largest = max(limits.tree_bytes, limits.blob_bytes)
-    allowed = {COMMIT: limits.commit_bytes, TAG: limits.commit_bytes, TREE: limits.tree_bytes,
-               BLOB: limits.blob_bytes}.get(kind, largest)
-    _check_size(size, allowed)
+    _check_size(size, allowed[kind])
     base = first - _distance(pack) if kind == OFS_DELTA else \
         pack.take(20) if kind == REF_DELTA else None
     packed = pack.place
@@ -100,7 +103,7 @@ def _object(pack: _Input, limits: Limits) -> tuple[Part, int]:
         return part, size
     _, rest = _number(begin)
     made, _ = _number(rest)
-    _check_size(made, largest)
+    _check_size(made, allowed[kind])
     return part, size + made
 
 
