@@ -1,7 +1,7 @@
 """The pages of what a job's tasks wrote: their logs as one, their files, and one of these."""
 from __future__ import annotations
 
-from flask import Blueprint, jsonify, render_template, request
+from flask import Blueprint, jsonify, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry.errors import NotFoundError, RunnerUnavailableError
@@ -29,6 +29,19 @@ def log(job_id: str) -> ResponseReturnValue:
     lines = [{**line, "text": plain_log(line["text"])} for line in page["lines"]]
     return render_template("jobs/log.html", job=job, lines=lines, start=cursor,
                            cursor=page["cursor"], is_complete=page["is_complete"])
+
+
+@blueprint.get("/<job_id>/tasks/<role>/<int:index>")
+def task(job_id: str, role: str, index: int) -> ResponseReturnValue:
+    """One task by its address: the page of the job with the log of that task."""
+    return redirect(url_for("jobs.show", job_id=job_id, task=f"{role}-{index}",
+                            attempt=request.args.get("attempt")))
+
+
+@blueprint.get("/<job_id>/log.txt")
+def text(job_id: str) -> ResponseReturnValue:
+    """All tasks' lines as plain text."""
+    return redirect(url_for("api_jobs.read_merged_text", job_id=job_id, times="true"))
 
 
 @blueprint.get("/<job_id>/files")

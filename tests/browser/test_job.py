@@ -111,6 +111,18 @@ def test_a_long_log_is_searched_and_every_line_has_an_address(site, job_page):
     job_page.locator("#log-text .marked", has_text="step 42 loss").wait_for()
 
 
+def test_several_lines_have_one_address_and_each_task_has_its_own(site, job_page):
+    site.runner.write(JOB, "".join(f"step {number}\n" for number in range(300)))
+    job_page.goto(f"/jobs/{JOB}/tasks/main/0#L100-L102")
+    marked = job_page.locator("#log-text .marked .text")
+    expect(marked).to_have_text(["step 99", "step 100", "step 101"])
+    job_page.get_by_role("link", name="98", exact=True).click()
+    expect(marked).to_have_text(["step 97"])
+    job_page.get_by_role("link", name="101", exact=True).click(modifiers=["Shift"])
+    assert job_page.url.endswith("#L98-L101")
+    expect(marked).to_have_text(["step 97", "step 98", "step 99", "step 100"])
+
+
 def test_of_a_job_that_failed_the_end_is_no_success_and_no_line_is_new(site, job_page):
     site.runner.write(JOB, "".join(f"step {number}\n" for number in range(300)))
     site.runner.end(JOB, "FAILED", "The task failed: exit code 1.")
@@ -136,6 +148,17 @@ def test_what_a_task_uses_is_drawn_and_told_in_words(site, job_page):
     assert job_page.locator("#charts canvas").count() == 3
     job_page.get_by_text("As a table").click()
     assert job_page.locator(".as-table tr").count() == 11
+
+
+def test_of_a_long_run_the_last_part_is_drawn_where_that_is_asked_for(site, job_page):
+    site.runner.samples[JOB, 1, "main", 0] = [
+        {"time": 1e9 + at * 60, "cpu_s": at * 6, "memory": (200 - at) << 20, "peak_memory": 0,
+         "read": 0, "written": 0, "received": None, "sent": None, "gpus": []}
+        for at in range(100)]
+    job_page.locator("#charts").scroll_into_view_if_needed()
+    job_page.get_by_text("at most 200 MiB").wait_for()
+    job_page.get_by_label("How much of it").select_option("The last 15 minutes")
+    job_page.get_by_text("Memory: now 101 MiB, at most 116 MiB").wait_for()
 
 
 def test_a_runner_that_goes_away_is_told_and_comes_back(site, job_page):

@@ -9,6 +9,7 @@ const HEIGHT = 140;
 // Memory is told as the kernel counts it and `memoryMB` asks for it; disks and networks by thousands, as files are.
 const BINARY = { step: 1024, units: ["B", "KiB", "MiB", "GiB", "TiB"] };
 const DECIMAL = { step: 1000, units: ["B", "kB", "MB", "GB", "TB"] };
+const SHORTEST_S = 900; // of what a part is worth choosing
 const NEEDED = 2; // samples: one says nothing of what happens by second
 // How far lines of the scale are apart: whole numbers, and of memory what is whole in MiB and GiB.
 const TENS = Array.from({ length: 16 }, (_each, power) => power).flatMap((power) => [1, 2, 5].map((each) => each * 10 ** power));
@@ -104,8 +105,12 @@ function table(samples, found) {
 export async function draw(section, isOver) {
   const place = section.querySelector(".charts");
   const rows = section.querySelector(".as-table");
+  const range = section.querySelector("select");
   let plots = [];
-  function show(samples) {
+  let known = [];
+  function show() {
+    const from = known.at(-1).time - Number(range.value || Infinity);
+    const samples = known.filter((each) => each.time >= from);
     const found = panels(samples);
     const times = samples.map((each) => each.time);
     const titles = found.map((each) => each.title).join();
@@ -123,6 +128,7 @@ export async function draw(section, isOver) {
     found.forEach((each, at) => { place.children[at].firstChild.textContent = summary(each, isOver()); });
     rows.replaceChildren(table(samples, found));
   }
+  range.addEventListener("change", show);
   addEventListener("resize", () => {
     for (const each of plots) each.setSize({ width: each.root.parentElement.clientWidth, height: HEIGHT });
   });
@@ -132,7 +138,11 @@ export async function draw(section, isOver) {
     const isEnough = answer?.samples.length >= NEEDED;
     section.querySelector(".nothing").hidden = isEnough;
     section.querySelector("details").hidden = !isEnough;
-    if (isEnough) show(answer.samples);
+    if (isEnough) {
+      known = answer.samples;
+      range.parentElement.hidden = known.at(-1).time - known[0].time < SHORTEST_S;
+      show();
+    }
     if (wasOver) return;
     await pause(EVERY_MS);
     await whileHidden();

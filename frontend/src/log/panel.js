@@ -21,16 +21,17 @@ export function panel({ wasOver, nothing }) {
   let found = [];
   let at = -1;
   let unseen = 0;
-  let wanted = 0; // the line that the address names, until it is there
+  let wanted = null; // the lines that the address names, first and last, until they are there
 
   const toEnd = () => { box.scrollTop = box.scrollHeight; };
   const isAtEnd = () => box.scrollHeight - box.scrollTop - box.clientHeight < 30;
 
   function jump() {
-    wanted = Number(location.hash.match(/^#L(\d+)/)?.[1] ?? wanted);
-    if (!wanted || !view.show(wanted)) return;
+    const named = location.hash.match(/^#L(\d+)(?:-L(\d+))?$/);
+    if (named) wanted = [Number(named[1]), Number(named[2] ?? named[1])].sort((a, b) => a - b);
+    if (!wanted || !view.show(...wanted)) return;
     following.checked = false;
-    wanted = 0;
+    wanted = null;
   }
 
   function append(records) {
@@ -122,7 +123,8 @@ export function panel({ wasOver, nothing }) {
     const link = event.target.closest("a.at");
     if (!link) return;
     event.preventDefault();
-    history.replaceState(null, "", link.hash);
+    const first = event.shiftKey && location.hash.match(/^#L\d+/)?.[0]; // up to the line that is pressed with Shift
+    history.replaceState(null, "", first && first !== link.hash ? `${first}-${link.hash.slice(1)}` : link.hash);
     jump();
   });
   addEventListener("hashchange", jump);

@@ -35,7 +35,7 @@ export class View {
     this.box = box;
     this.lines = lines;
     this.blocks = [];
-    this.marked = -1;
+    this.marked = [0, 0]; // the first and the last one
     this.pattern = "";
     this.writers = new Map(); // who writes, each with the number of a colour
     this.seen = new IntersectionObserver((entries) => this.onSeen(entries), { root: box, rootMargin: `${MARGIN} 0px` });
@@ -97,7 +97,7 @@ export class View {
     const number = this.lines.dropped + at + 1;
     const row = document.createElement("div");
     row.className = `row-line ${line.stream}`;
-    if (number === this.marked) row.classList.add("marked");
+    if (number >= this.marked[0] && number <= this.marked[1]) row.classList.add("marked");
     if (this.pattern && line.text.toLowerCase().includes(this.pattern)) row.classList.add("found");
     const link = document.createElement("a");
     link.className = "at";
@@ -127,11 +127,11 @@ export class View {
     for (const block of this.blocks) if (block.isNear) this.draw(block);
   }
 
-  // Bring a line, counted from 1 in the whole log, into sight.
-  show(number) {
+  // Bring a line, counted from 1 in the whole log, into sight, and mark all up to `last`.
+  show(number, last = number) {
     const at = number - this.lines.dropped - 1;
     if (at < 0 || at >= this.lines.length) return false;
-    this.marked = number;
+    this.marked = [number, last];
     const block = this.blocks[Math.floor(at / BLOCK)];
     block.isNear = true;
     this.draw(block);
