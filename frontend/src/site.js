@@ -35,6 +35,10 @@ document.addEventListener("submit", (event) => {
   event.target.dataset.sent = "yes";
 });
 
+// A job in a link stands after #, which no server sees: through the login it comes along.
+const login = document.querySelector("form[action='/login']");
+if (login) login.action += location.hash;
+
 // Of a row of tabs that is wider than a phone the chosen one is in sight.
 for (const tab of document.querySelectorAll(".nav-underline > [aria-current]")) {
   const row = tab.parentElement;

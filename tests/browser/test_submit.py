@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from registry.public_web import PublicWeb
 from registry.views.services import EXTENSION
 from tests.browser.conftest import PHONE, traced
-from tests.fakes.web_home import HELLO
+from tests.fakes.web_home import HELLO, PASSWORD
 from tests.registry.test_public_web import serving
 from tests.registry.test_views_submit import PLAIN
 
@@ -353,7 +353,7 @@ def test_a_link_to_one_field_leads_to_it(site, page):
     page.wait_for_url("**/jobs/*")
     opened(page, "/submit?from_job=000000000001"
            "&focus=taskRoles.main.resourcePerInstance.memoryMB")
-    memory = page.get_by_label("Memory, MB", exact=True)
+    memory = page.get_by_label("Memory, MiB", exact=True)
     expect(memory).to_be_focused()
     page.get_by_role("button", name="Double it: 200").click()
     expect(memory).to_have_value("200")
@@ -448,6 +448,17 @@ def test_a_link_that_holds_a_job_says_to_check_it_and_runs_nothing(site, open_pa
     expect(page.locator("#commands")).to_contain_text("echo 3 0.1 true a text")
 
 
+def test_a_linked_job_comes_along_through_the_login(open_page):
+    page = open_page()
+    word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
+    page.goto(f"/submit#yaml={word}")
+    page.get_by_label("Name").fill("ann")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.locator("#notes")).to_contain_text("Check before running")
+    assert yaml_of(page) == PLAIN
+
+
 def test_what_is_made_of_a_linked_job_survives_a_reload_and_still_warns(page):
     word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
     page.goto(f"/submit#yaml={word}")
@@ -456,6 +467,21 @@ def test_what_is_made_of_a_linked_job_survives_a_reload_and_still_warns(page):
     page.reload()
     expect(page.locator("#notes")).to_contain_text("Check before running")
     assert "epochs: 5" in yaml_of(page)
+
+
+def test_a_linked_job_does_not_take_the_place_of_ones_own_draft(form):
+    write(form, COMMENTED)
+    expect(form.locator("#draft-state")).to_contain_text("draft saved")
+    word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
+    form.goto(f"/submit#yaml={word}")  # in the same page: an address of its own would load anew
+    expect(form.locator("#notes")).to_contain_text("Check before running")
+    form.get_by_label("epochs").fill("5")
+    expect(form.locator("#draft-state")).to_contain_text("draft saved")
+    form.goto("/jobs")
+    form.goto("/submit")
+    expect(form.locator("#notes")).to_contain_text("was brought back")
+    assert yaml_of(form) == COMMENTED
+    expect(form.locator("#notes")).not_to_contain_text("Check before running")
 
 
 @pytest.mark.parametrize("word", ["abc", urlsafe_b64encode(zlib.compress(

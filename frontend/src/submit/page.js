@@ -50,7 +50,9 @@ const form = document.getElementById("submit");
 const notes = document.getElementById("notes");
 const state = document.getElementById("draft-state");
 const template = form.dataset.again ? `again:${form.dataset.again}` : form.dataset.reference.replace(/@[0-9a-f]+$/, "") || "blank";
-const draft = new Draft(form.dataset.user, template);
+// What came in a link has a draft of its own, so that nobody's link takes the place of what one wrote here.
+const LINKED = "#linked";
+let draft = new Draft(form.dataset.user, location.hash === LINKED ? "linked" : template);
 const sent = () => sentAs(original, editor.text, linked);
 
 let schemas = null;
@@ -246,12 +248,14 @@ async function takeShared() {
   const text = await shared();
   if (text === undefined) return false;
   if (text === null) { note("bad", _("The link is cut off or not one of this page, so nothing was taken from it.")); return true; }
+  if (editor.text !== started) keep();
+  draft = new Draft(form.dataset.user, "linked");
   form.elements.reference.value = "";
   isFromLink = true;
   editor.change(text);
   begun();
   // A reload brings back what was made of it since.
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", `${location.pathname}${LINKED}`);
   editor.markLines(Array.from({ length: editor.view.state.doc.lines }, (_each, at) => at + 1));
   warnOfLink();
   return true;

@@ -1,1 +1,0 @@
-import{h as s,o as n,p as l}from"./part-OKKOWFLV.js";s();l();var a=[...document.querySelectorAll(".diff .changed")],e=a.filter(o=>!o.previousElementSibling?.matches(".changed")),t=-1;function c(o){t=Math.max(0,Math.min(e.length-1,t+o));for(let r of e)r.classList.remove("here");e[t]?.classList.add("here"),e[t]?.scrollIntoView({block:"center"})}n("n",()=>c(1));n("p",()=>c(-1));

@@ -1,0 +1,1 @@
+import{h as d,o,p as l}from"./part-SEDFQFF5.js";d();l();for(let e of document.querySelectorAll("[data-dialog]"))e.hidden=!1,e.addEventListener("click",()=>document.getElementById(e.dataset.dialog).showModal());var t=e=>()=>document.getElementById(e)?.click()??!1;o("u",t("use"));o("y",t("copy-yaml"));o("d",t("before"));

@@ -1,1 +1,0 @@
-import{h as a}from"./part-OKKOWFLV.js";a();

@@ -1,0 +1,1 @@
+import{h as a}from"./part-SEDFQFF5.js";a();

@@ -1,1 +1,0 @@
-import{h as e}from"./part-OKKOWFLV.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-TJYF27B3.js"),{timeout:1e3});
