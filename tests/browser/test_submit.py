@@ -336,7 +336,7 @@ def test_what_the_job_would_find_is_told_before_it_runs(site, page):
     opened(page, "/use/job/hello")
     outlook = page.locator("#outlook")
     expect(outlook).to_contain_text("1 CPU · 100 MiB · 0 GPU")
-    expect(outlook).to_contain_text("6 of 8 CPU · 12 GB of 16 GB")
+    expect(outlook).to_contain_text("6 of 8 CPU · 12 GiB of 16 GiB")
     expect(outlook).to_contain_text("170.5 MB + 1 of unknown size")
     expect(outlook).to_contain_text("As soon as all of it is here.")
     outlook.get_by_text("170.5 MB + 1").click()
