@@ -117,7 +117,6 @@ function inFlow(value) {
 
 const columnOf = (text, offset) => offset - (text.lastIndexOf("\n", offset - 1) + 1);
 const lineEnd = (text, offset) => { const at = text.indexOf("\n", offset); return at < 0 ? text.length : at; };
-const indentAt = (text, offset) => /^ */.exec(text.slice(text.lastIndexOf("\n", offset - 1) + 1))[0].length;
 
 function replaced(text, item, value, parent) {
   const node = isPair(item) ? item.value : item;

@@ -21,8 +21,6 @@ export function say(editor, words, isChange = true) {
   mended.replaceChildren(words, " ", isChange && h("button", { class: "btn btn-plain btn-sm", type: "button", onclick: () => { undo(editor.view); mended.replaceChildren(); } }, _("Undo")) || "");
 }
 
-export const isWrong = () => Boolean(box.querySelector(".alert.bad"));
-
 export function show(editor, problems, schemas) {
   const found = editor.show(problems, schemas);
   const errors = found.filter((each) => each.severity === "error");
