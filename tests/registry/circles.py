@@ -36,7 +36,7 @@ PUBLIC_AT_FIRST = "acme/open"
 OWNERS = dict(zip(REPOSITORIES, ("ann", "bob") * 2))
 TELLS_OWNERS = ("sources.index", "api_sources.remove_source", "api_sources.pause_source",
                 "api_sources.resume_source")
-TELLS_ADMINS = (*TELLS_OWNERS, "admin_sources.index")
+TELLS_ADMINS = (*TELLS_OWNERS, "admin_sources.index", "departures.ask")
 GRANTS = ("", "none", "fresh", "soft", "expired")  # "": nothing is known
 TOKENS = ("", "works", "dead", "ended", "newer")  # "": GitHub is not connected
 AGES = {"none": 1, "fresh": 1, "soft": 45, "expired": 75}
@@ -433,6 +433,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "machine.show": _get("/machine"), "machine.fit": _refer("/machine/fit", "of"),
     "admin.index": _get("/admin"),
     "admin.limits": _get("/admin/limits"), "admin_sources.index": _get("/admin/sources"),
+    "departures.ask": _get("/admin/users/ann/delete", "/admin/users/bob/delete"),
     "settings.index": _get("/settings"), "auth.login": _get("/login"),
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
@@ -521,7 +522,7 @@ NOT_TRIED = {
     "api_webhooks.receive_delivery": "for GitHub, which signs; it tells nothing",
     "monitoring.show": "what jobs use, for an admin; it names no component",
     "submit.submit": FORM, "submit.check_text": FORM, "marks.change": FORM,
-    **{f"sources.{name}": FORM for name in ("add", "agree", "keep", "remove", "use_my_token",
+    **{f"sources.{name}": FORM for name in ("add", "agree", "keep", "pause", "remove", "resume", "use_my_token",
                                             "sync", "create_webhook")},
     **{f"publish.{name}": OWN for name in ("begin", "confirm", "rewrite", "rebuild", "retry",
                                            "withdraw")},
@@ -542,7 +543,8 @@ NOT_TRIED = {
     **{f"admin.{name}": FORM for name in (
         "create_user", "set_password", "set_admin", "lock", "unlock", "revoke_token",
         "change_limits", "pause", "resume")},
-    **{f"admin_sources.{name}": FORM for name in ("add", "add_example", "sync", "remove")},
+    "departures.delete": FORM, **{f"admin_sources.{name}": FORM for name in (
+        "add", "add_example", "pause", "remove", "resume", "sync")},
     "api_sources.show_machine": "the machine, not the catalogue",
     **{f"api_jobs.{name}": JOBS for name in (
         "show_job", "stop_job", "release_job", "read_log", "read_raw_log", "search_log",
