@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from registry import publication as states
@@ -24,8 +24,10 @@ from registry.views.publications import (
     errors_of,
     looked_again,
     overview_of,
+    unified,
     view_of,
 )
+from registry.views.security import as_file
 from registry.views.services import services
 
 CONTEXT = 5
@@ -103,6 +105,16 @@ def show(number: int) -> ResponseReturnValue:
 def live(number: int) -> ResponseReturnValue:
     """The parts of the page that change while it goes on, for the page's own script."""
     return render_template("publish/live.html", view=view_of(_own(number)))
+
+
+@blueprint.get("/<int(max=2147483647):number>/patch")
+def patch(number: int) -> ResponseReturnValue:
+    """The change as a file for `git apply`: for who publishes it without this server."""
+    found = _own(number)
+    response = as_file(Response(unified(found), mimetype="text/x-diff"))
+    response.headers.set("Content-Disposition", "attachment",
+                         filename=f"{found.type}-{found.name}.patch")
+    return response
 
 
 @blueprint.get("/<int(max=2147483647):number>/edit")

@@ -438,6 +438,7 @@ ENDPOINTS: dict[str, Callable[[], list[Asked]]] = {
     "publish.index": _get("/publish", "/publish?all=1"),
     "publish.new": lambda: [*_get("/publish/new")(), *_refer("/publish/new", "component")()],
     "publish.show": _ids("/publish/{id}"), "publish.edit": _ids("/publish/{id}/edit"),
+    "publish.patch": _ids("/publish/{id}/patch"),
     "publish.live": _ids("/publish/{id}/live"), "api_page.index": _get("/api"),
     "api_page.show": _get("/api/docs"), "api_page.whole": _get("/api/openapi.json"),
     "api_docs.show_openapi": _get("/api/v3/openapi.json"),
@@ -528,7 +529,7 @@ NOT_TRIED = {
                                            "withdraw")},
     **{f"api_publications.{name}_publication": OWN for name in (
         "draft", "rewrite", "confirm", "retry", "withdraw")},
-    **{f"settings.{name}": OWN for name in ("connect_github", "disconnect_github",
+    **{f"settings.{name}": OWN for name in ("connect_github", "verify_github", "disconnect_github",
                                             "change_password", "create_token", "revoke_token",
                                             "add_registry", "remove_registry")},
     **{f"api_account.{name}": OWN for name in ("create_token", "revoke_token", "connect_github",

@@ -1,5 +1,6 @@
 """The pages of publishing and its API, before the stand-in for GitHub."""
 import re
+import subprocess
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -263,3 +264,17 @@ def test_a_program_drafts_agrees_and_follows(web):
     assert (found["state"], found["pull"]["number"]) == ("OPEN", 1)
     assert [each["id"] for each in program.get("/publications").json["publications"]] == [number]
     assert web.program("ann").get(f"/publications/{number}").status_code == 404
+
+
+@pytest.mark.parametrize("old, text", [(OLD, NEW), (None, NEW.replace("tidy", "neat"))])
+def test_the_change_is_had_as_a_patch_that_git_applies(bob, tmp_path, old, text):
+    page, _ = preview(bob, text)
+    found = bob.get(re.search(r'href="(/publish/\d+/patch)"', page.text)[1])
+    name = parse(text).name
+    assert f"script-{name}.patch" in found.headers["Content-Disposition"]
+    file = tmp_path / "clone" / "script" / f"{name}.yaml"
+    file.parent.mkdir(parents=True)
+    if old:
+        file.write_text(old)
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path / "clone", input=found.data, check=True)
+    assert file.read_text() == text
