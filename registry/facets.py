@@ -23,15 +23,17 @@ def _counts(snapshot: Snapshot, name: str, mask: np.ndarray) -> dict[str, int]:
     """Most frequent first; a value is spelled as in the first hit that has it by name."""
     column = snapshot.values[name]
     inside = mask[column.owners]
-    counts = np.bincount(column.codes[inside], minlength=len(column.names))
+    codes, places = column.codes[inside], snapshot.by_name[column.owners[inside]]
+    counts = np.bincount(codes, minlength=len(column.names))
+    first = np.full(len(column.names), snapshot.count)
+    np.minimum.at(first, codes, places)
     largest = _largest(counts)
     best = sorted((-int(count), column.names[code], code) for code, count in zip(
         largest, counts[largest]) if count and column.names[code])
     found: dict[str, int] = {}
     for negative, folded, code in best[:MAX_FACET_VALUES]:
-        owners = column.owners[inside & (column.codes == code)]
-        first = int(owners[np.argmin(snapshot.by_name[owners])])
-        found[_spelled(snapshot, name, first, folded)] = -negative
+        number = int(snapshot.names_order[first[code]])
+        found[_spelled(snapshot, name, number, folded)] = -negative
     return found
 
 

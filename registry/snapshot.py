@@ -211,13 +211,18 @@ class Snapshot:
         return [value for part in self.parts for value in part.columns[name]]
 
     @cached_property
-    def by_name(self) -> np.ndarray:
-        """Each document's place in the order of names; no two have the same."""
+    def names_order(self) -> np.ndarray:
+        """The documents in the order of their names."""
         keys = [key for part in self.parts for key in part.keys]
         order = [number + base for base, part in zip(self.bases.tolist(), self.parts)
                  for number in part.by_key]
         order.sort(key=keys.__getitem__)  # quick: it is sorted segment by segment
-        return _places(np.array(order, np.int64), self.count)
+        return np.array(order, np.int64)
+
+    @cached_property
+    def by_name(self) -> np.ndarray:
+        """Each document's place in the order of names; no two have the same."""
+        return _places(self.names_order, self.count)
 
     @cached_property
     def by_updated(self) -> np.ndarray:

@@ -46,6 +46,13 @@ def _is_proven(user_id: int) -> sa.ColumnElement[bool]:
         sa.or_(github_tokens.c.expires_at.is_(None), github_tokens.c.expires_at > now))
 
 
+def _shown(condition: sa.ColumnElement[bool]) -> sa.Select[int]:
+    return sa.select(sources.c.id).where(sources.c.kind == GITHUB, condition)
+
+
+_SHOWN_TO_ALL = _shown(is_visible(None))  # as most ask; what is made once is quicker to run
+
+
 class Audiences:
     """Tells which audiences a user belongs to, by the same rule; asked anew at each search."""
 
@@ -54,9 +61,9 @@ class Audiences:
 
     def of(self, user_id: int | None) -> frozenset[str]:
         """None is a visitor."""
+        asked = _SHOWN_TO_ALL if user_id is None else _shown(is_visible(user_id))
         with self._engine.connect() as connection:
-            ids = connection.scalars(sa.select(sources.c.id).where(
-                sources.c.kind == GITHUB, is_visible(user_id))).all()
+            ids = connection.scalars(asked).all()
         return frozenset({PUBLIC, *(audience(GITHUB, id) for id in ids)})
 
 
