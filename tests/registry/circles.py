@@ -523,8 +523,8 @@ NOT_TRIED = {
     "api_webhooks.receive_delivery": "for GitHub, which signs; it tells nothing",
     "monitoring.show": "what jobs use, for an admin; it names no component",
     "submit.submit": FORM, "submit.check_text": FORM, "marks.change": FORM,
-    **{f"sources.{name}": FORM for name in ("add", "agree", "keep", "pause", "remove", "resume", "use_my_token",
-                                            "sync", "create_webhook")},
+    **{f"sources.{name}": FORM for name in ("add", "agree", "create_webhook", "keep", "pause",
+                                            "remove", "resume", "sync", "use_my_token")},
     **{f"publish.{name}": OWN for name in ("begin", "confirm", "rewrite", "rebuild", "retry",
                                            "withdraw")},
     **{f"api_publications.{name}_publication": OWN for name in (
