@@ -59,9 +59,10 @@ function summary({ title, format, series }, isOver) {
     const most = format(known.reduce((a, b) => Math.max(a, b)));
     const text = isOver ? _("at most %(most)s", { most })
       : _("now %(now)s, at most %(most)s", { now: format(last), most });
-    return Object.keys(series).length > 1 ? `${name} ${text}` : text;
-  });
-  return `${title}: ${values.filter(Boolean).join("; ") || "–"}`;
+    return Object.keys(series).length > 1 ? _("%(what)s %(amount)s", { what: name, amount: text }) : text;
+  }).filter(Boolean);
+  const amount = values.length > 1 ? _("%(first)s; %(second)s", { first: values[0], second: values[1] }) : values[0] ?? "–";
+  return _("%(what)s: %(amount)s", { what: title, amount });
 }
 
 function plot(place, { format, series }, times) {

@@ -35,6 +35,7 @@ export class Lines {
     this.dropped = 0; // lines that are gone from the front
     this.all = [];
     this.streams = new Map();
+    this.writers = new Map(); // who writes, by the order in which they began
   }
 
   get length() { return this.all.length; }
@@ -72,6 +73,7 @@ export class Lines {
   }
 
   begin(open, record) {
+    if (!this.writers.has(record.from)) this.writers.set(record.from, this.writers.size);
     open.line = new Line(record);
     open.raw = "";
     this.all.push(open.line);

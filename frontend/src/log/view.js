@@ -37,7 +37,6 @@ export class View {
     this.blocks = [];
     this.marked = [0, 0]; // the first and the last one
     this.pattern = "";
-    this.writers = new Map(); // who writes, each with the number of a colour
     this.seen = new IntersectionObserver((entries) => this.onSeen(entries), { root: box, rootMargin: `${MARGIN} 0px` });
   }
 
@@ -116,9 +115,8 @@ export class View {
 
   writer({ from }) {
     if (from === undefined) return [];
-    if (!this.writers.has(from)) this.writers.set(from, this.writers.size % HUES);
     const element = document.createElement("span");
-    element.className = `from from-${this.writers.get(from)}`;
+    element.className = `from from-${this.lines.writers.get(from) % HUES}`;
     element.textContent = from;
     return [element, " "];
   }
