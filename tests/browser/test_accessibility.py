@@ -27,7 +27,7 @@ PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
 PUBLIC = ["/login", "/c/job/hello", "/"]
 # What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
 OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
-                       r"|settings$)|.*(\.atom|\.svg|\.txt|/live)$")
+                       r"|settings$)|.*(\.atom|\.svg|\.txt|/live|/patch)$")
 COLOURS = ["color-contrast", "link-in-text-block"]
 RULES = """(only) => new Promise(requestAnimationFrame).then(() => axe.run(document, {
     runOnly: only ? {type: "rule", values: only} : {type: "tag", values: [
