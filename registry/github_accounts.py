@@ -114,6 +114,18 @@ class GitHubAccounts:
         assert account
         return account
 
+    def verify(self, user_id: int) -> None:
+        """Ask GitHub anew about the token that is kept; what it lets one see is proven anew, too.
+
+        Raises GitHubError as `asking`.
+        """
+        token = self.token_of(user_id)
+        with self.asking(user_id, is_hurried=True) as api:
+            identity = api.whoami()
+        with self._keys.reading() as keys:
+            if token and token == self.token_of(user_id):  # else it went, or another came
+                self._keep(user_id, token, identity, keys)
+
     def disconnect(self, user_id: int) -> None:
         """Forget the token and all that it proved; one that is not there is no error."""
         with self._engine.begin() as connection:

@@ -105,6 +105,18 @@ def connect_github() -> ResponseReturnValue:
     return redirect(_back(user), 303)
 
 
+@blueprint.post("/github/verify")
+@github_access.limit
+def verify_github() -> ResponseReturnValue:
+    user = auth.required_user()
+    try:
+        services().github.verify(user.id)
+    except GitHubError as error:
+        return github(wrong=error.message), error.status
+    flash(_("GitHub accepts the token. What it may do stands below."))
+    return redirect(url_for("settings.github"), 303)
+
+
 @blueprint.post("/github/disconnect")
 def disconnect_github() -> ResponseReturnValue:
     services().github.disconnect(auth.required_user().id)

@@ -556,7 +556,7 @@ NOT_TRIED = {
     **dict.fromkeys(("api_terminals.give_ticket", "terminals.show", "terminals.connect"), JOBS),
     **{f"live.{name}": JOBS for name in ("job", "jobs", "log")},
     **{f"api_files.{name}": JOBS for name in ("get_archive", "preview_file")},
-    **{f"job_files.{name}": JOBS for name in ("log", "files", "file")},
+    **{f"job_files.{name}": JOBS for name in ("log", "task", "text", "files", "file")},
     **{f"jobs.{name}": JOBS for name in ("show", "live", "search", "stop", "again", "receipt",
                                          "release", "chosen", "compare")},
 }

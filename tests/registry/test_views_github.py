@@ -144,6 +144,23 @@ def test_a_link_that_leads_elsewhere_is_not_kept(github, web, ann, octo, link):
     assert told["sso"] and told["sso_url"] is None
 
 
+def test_a_token_is_tested_again_and_what_it_may_do_is_told_anew(github, ann, octo):
+    token = github.world.classic_token(octo, "repo")
+    connect(ann, token)
+    assert "It does all that is done here" in ann.get("/settings/github").text
+    token.scopes = ("public_repo",)
+    assert ann.post("/settings/github/verify").location == "/settings/github"
+    assert "Private repositories stay hidden" in ann.get("/settings/github").text
+    token.is_revoked = True
+    answer = ann.post("/settings/github/verify")
+    assert answer.status_code >= 400 and "GitHub access does not work." in answer.text
+    assert token.value not in answer.text
+
+
+def test_nobody_tests_a_token_that_is_not_there(ann):
+    assert ann.post("/settings/github/verify").status_code >= 400
+
+
 def test_a_token_is_disconnected(github, web, ann, octo):
     connect(ann, github.world.classic_token(octo, "repo"))
     assert ann.post("/settings/github/disconnect").status_code == 303
