@@ -46,11 +46,12 @@ def write_pack(repo: Repo, write: Callable[[bytes], object], without: Container[
 
 
 def take_pack(repo: Repo, chunks: Iterable[bytes], limits: Limits = ANY, *,
-              small: Small | None = None, told: Told | None = None) -> set[str]:
+              small: Small | None = None, told: Told | None = None) -> list[bytes]:
     """Take in a pack as it comes, all of it at once; nothing of it where an error is raised.
 
-    Gives the ids of what it has. `small` gets the short ones of its objects; None: nobody reads
-    them soon. `told` is as `check_pack` tells. Raises WireError and what damage raises.
+    Gives the ids of what it has, as bytes. `small` gets the short ones of its objects; None:
+    nobody reads them soon. `told` is as `check_pack` tells. Raises WireError and what damage
+    raises.
     """
     folder = Path(repo.object_store.pack_dir)
     number, name = tempfile.mkstemp(dir=folder, suffix=".pack")  # whose index is not there yet
@@ -72,7 +73,7 @@ def take_pack(repo: Repo, chunks: Iterable[bytes], limits: Limits = ANY, *,
                 stream.write(content.getbuffer())
     finally:
         Path(name).unlink(missing_ok=True)
-    return {id.hex() for id, *_ in entries}
+    return [id for id, *_ in entries]
 
 
 def _checksum(pack: memoryview) -> bytes:
@@ -98,7 +99,7 @@ def _objects(pack: memoryview,
         todo = [(whole, b"")] if whole.base is None else []
         while todo:
             part, base = todo.pop()
-            content = zlib.decompress(pack[part.packed:part.end], bufsize=part.size or 1)
+            content = zlib.decompress(pack[part.packed:part.end])
             if part.base is not None:
                 content = b"".join(apply_delta(base, content))
             id = sha1(b"%s %d\0%s" % (NAMES[whole.kind], len(content), content)).digest()

@@ -191,12 +191,12 @@ class GitStore:
             self._create()
 
     def take(self, chunks: Iterable[bytes], limits: Limits, *, small: Small | None = None,
-             told: Told | None = None) -> set[str]:
+             told: Told | None = None) -> list[bytes]:
         """Take in a pack as it comes, all of it at once; nothing where an error is raised.
 
-        Gives the ids of what it has. `small` gets the short ones of its objects; None: nobody reads
-        them soon. `told` hears now and then how many of how many are here. Raises WireError for
-        more than the limits.
+        Gives the ids of what it has, as bytes. `small` gets the short ones of its objects; None:
+        nobody reads them soon. `told` hears now and then how many of how many are here. Raises
+        WireError for more than the limits.
         """
         with self._open_to_write() as repo:
             return take_pack(repo, chunks, limits, small=small, told=told)

@@ -31,7 +31,7 @@ class Limits:
 
 
 class Part(NamedTuple):
-    """Where one object lies in a pack: its first byte, its compressed ones, and what these make.
+    """Where one object lies in a pack: from `start` to `end`, compressed from `packed` on.
 
     `base` is that of a delta, by its first byte or its id; None: the object is whole.
     """
@@ -40,7 +40,6 @@ class Part(NamedTuple):
     packed: int
     end: int
     kind: int
-    size: int
     base: int | bytes | None
 
 
@@ -52,7 +51,7 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
                told: Told | None = None) -> list[Part]:
     """Hand a pack on to `write` as it comes; returns where its objects lie.
 
-    `told` hears now and then how many of how many are here. Nothing is held but a few kilobytes,
+    `told` hears now and then how many of how many are here. Nothing of it is held but a few kilobytes,
     and of no object more is inflated than it says. Raises WireError for what is no pack,
     TooMuchError or TooLargeError as soon as a limit is passed.
     """
@@ -71,7 +70,7 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     for number in range(count):
         if told and number % TELL_EACH == 0:
             told(number, count)
-        part, unpacked = _object(pack, allowed)
+        part, unpacked = _object(pack, parts[-1].end if parts else pack.place, allowed)
         parts.append(part)
         total += unpacked
         if total > limits.unpacked_bytes:
@@ -84,12 +83,10 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
     return parts
 
 
-def _object(pack: _Input, allowed: Mapping[int, int]) -> tuple[Part, int]:
-    """Pass over one object; returns how large it is too, of a delta with what it makes.
-
-    `allowed` are the bytes of one, by its kind.
+def _object(pack: _Input, first: int, allowed: Mapping[int, int]) -> tuple[Part, int]:
+    """Pass over one object, which begins there; returns how large it is too, of a delta with what
+    it makes. `allowed` are the bytes of one, by its kind.
     """
-    first = pack.place
     kind, size = _kind_and_size(pack)
     if kind not in allowed:
         raise WireError(Sentence("What came is no pack of Git."))
@@ -98,7 +95,7 @@ def _object(pack: _Input, allowed: Mapping[int, int]) -> tuple[Part, int]:
         pack.take(20) if kind == REF_DELTA else None
     packed = pack.place
     begin = pack.inflate(size)
-    part = Part(first, packed, pack.place, kind, size, base)
+    part = Part(first, packed, pack.place, kind, base)
     if base is None:
         return part, size
     _, rest = _number(begin)

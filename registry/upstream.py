@@ -154,7 +154,7 @@ class Upstream:
         told = self._told if filter else None
         taken = way.remote(room).pack(wants, haves, lambda chunks: self._store.take(
             chunks, limits, small=self._small, told=told), filter=filter)
-        if not taken.issuperset(wants):
+        if {*map(bytes.fromhex, wants)}.difference(taken):
             raise WireError(Sentence(
                 "GitHub left out of {name} what it had told of. It is asked again later.",
                 name=way.name))
