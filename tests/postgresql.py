@@ -118,7 +118,7 @@ class Server:
 
 
 class Databases:
-    """New databases of one kind; `server` None: SQLite's files below `folder`."""
+    """New databases with all tables; `server` None: SQLite's files below `folder`."""
 
     def __init__(self, folder: Path, server: Server | None) -> None:
         self._folder, self._server = folder, server
@@ -128,9 +128,20 @@ class Databases:
     def new(self) -> str:
         """The URL of a new database."""
         if self._server is None:
-            return f"sqlite:///{self._folder}/registry{next(self._numbers)}.db"
+            path = self._folder / f"registry{next(self._numbers)}.db"
+            shutil.copy(self._whole(), path)
+            return f"sqlite:///{path}"
         self._made.append(self._server.new_database())
         return self._made[-1]
+
+    def _whole(self) -> Path:
+        """A file with all tables, made once."""
+        path = self._folder / "whole.db"
+        if not path.exists():
+            engine = db.create_engine(f"sqlite:///{path}")
+            db.upgrade(engine)
+            engine.dispose()
+        return path
 
     def drop(self, url: str) -> None:
         """Make room; of SQLite's files pytest keeps the last ones."""
