@@ -51,9 +51,9 @@ def check_pack(chunks: Iterator[bytes], write: Callable[[bytes], object], limits
                told: Told | None = None) -> list[Part]:
     """Hand a pack on to `write` as it comes; returns where its objects lie.
 
-    `told` hears now and then how many of how many are here. Nothing of it is held but a few kilobytes,
-    and of no object more is inflated than it says. Raises WireError for what is no pack,
-    TooMuchError or TooLargeError as soon as a limit is passed.
+    `told` hears now and then how many of how many are here. Nothing of it is held but a few
+    kilobytes, and of no object more is inflated than it says. Raises WireError for what is no
+    pack, TooMuchError or TooLargeError as soon as a limit is passed.
     """
     pack = _Input(chunks, write)
     head = pack.take(12)
