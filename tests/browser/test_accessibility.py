@@ -19,7 +19,7 @@ WIDE = {"width": 1280, "height": 900}
 JOB, OTHER, RUNNING = (f"{number:012x}" for number in (1, 2, 3))
 PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     "", "/search?text=x", "/receipt", "/files", "/log", "/tasks/main/0", "/files/1/main/0/a.csv")),
-    f"/jobs/{OTHER}", f"/publish?job={JOB}",
+    f"/jobs/{OTHER}", "/jobs/nothing-like-it", f"/publish?job={JOB}",
     f"/jobs/{RUNNING}", f"/jobs/{RUNNING}/terminal/main/0", f"/jobs/compare/{JOB}...{OTHER}",
     f"/submit?from_job={JOB}&focus=taskRoles.main.resourcePerInstance.memoryMB",
     "/publish/1", "/publish/2", "/publish/2/edit", "/sources/examples", "/c/data/nothing-like-it",
@@ -27,7 +27,7 @@ PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
 PUBLIC = ["/login", "/c/job/hello", "/"]
 # What is no page: API, files, feeds, parts of pages, and addresses that lead on to others.
 OTHERWISE = re.compile(r"/(static|api/v|api$|api/openapi|rest-server|metrics|badge|admin$"
-                       r"|settings$)|.*(\.atom|\.svg|\.txt|/live|/patch)$")
+                       r"|settings$)|.*(\.atom|\.svg|\.txt|/live|/patch|/fit)$")
 COLOURS = ["color-contrast", "link-in-text-block"]
 RULES = """(only) => new Promise(requestAnimationFrame).then(() => axe.run(document, {
     runOnly: only ? {type: "rule", values: only} : {type: "tag", values: [
