@@ -186,12 +186,11 @@ def status_json(source: Source) -> dict[str, Any]:
 
 def is_private(name: str) -> bool:
     """Whether the viewer sees a source of this name only because their own token reads it."""
-    viewer_id = auth.viewer_id()
-    if viewer_id is None:
-        return False
     if "private_sources" not in g:
+        viewer_id = auth.viewer_id()
         try:
-            g.private_sources = services().sources.private_names(user_id=viewer_id)
+            g.private_sources = frozenset() if viewer_id is None else \
+                services().sources.private_names(user_id=viewer_id)
         except DatabaseUnavailableError:  # what is public is still found
             g.private_sources = frozenset()
     return name in g.private_sources
