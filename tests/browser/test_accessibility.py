@@ -16,6 +16,7 @@ from tests.registry.publishing import NEW, OLD, PATH
 from tests.registry.test_views_submit import PLAIN
 
 WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 320, "height": 256}  # 1280 × 1024 at 400 %
 JOB, OTHER, RUNNING = (f"{number:012x}" for number in (1, 2, 3))
 PRIVATE = [*PAGES, *(f"/jobs/{JOB}{rest}" for rest in (
     "", "/search?text=x", "/receipt", "/files", "/log", "/tasks/main/0", "/files/1/main/0/a.csv")),
@@ -45,6 +46,13 @@ WIDTH = """(wanted) => new Promise((done) => {
     };
     look(200);
 })"""
+# As far apart as a reader may set letters, words and lines.
+SPACED = """() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`* { line-height: 1.5 !important; letter-spacing: .12em !important;
+        word-spacing: .16em !important } p { margin-bottom: 2em !important }`);
+    document.adoptedStyleSheets = [sheet];
+}"""
 SHAPE = """() => {
     const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
     return {h1: document.querySelectorAll("h1").length, lang: document.documentElement.lang,
@@ -142,6 +150,12 @@ def looked_at(page, path, axe, language):
     if not re.fullmatch(r".+ – PAIShare|PAIShare", shape["title"]):
         yield f"title: {shape['title']}"
     yield from in_each_form(page, axe)
+    page.set_viewport_size(NARROW)
+    for change in ("() => {}", SPACED):
+        page.evaluate(change)
+        width = page.evaluate(WIDTH, NARROW["width"])
+        if width > NARROW["width"]:
+            yield f"320, {'spaced' if change == SPACED else 'as it is'}: as wide as {width}"
 
 
 def in_each_form(page, axe):
