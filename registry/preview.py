@@ -28,6 +28,7 @@ from registry.publication import (
 )
 from registry.publications import Publications
 from registry.reference import version_order
+from registry.repetition import hindrances_in
 from registry.source import Source
 from registry.sources import Sources
 from runner.sentence import Sentence
@@ -194,6 +195,7 @@ class Drafts:
         if source is None or not source.is_private:
             yield from private_places_in(draft.text)
         yield from data_in(draft.text)
+        yield from hindrances_in(draft.text)
 
     def _names(self, component: Component, source: Source | None, known: list[Entry],
                draft: Publication) -> Iterator[Problem]:
