@@ -1,7 +1,7 @@
 """A draft of a publication: checked as the indexer does, and compared with what stands there."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Collection, Iterator
 
 from registry.catalog import Catalog
@@ -31,6 +31,7 @@ from registry.reference import version_order
 from registry.repetition import hindrances_in
 from registry.source import Source
 from registry.sources import Sources
+from registry.yaml_text import read
 from runner.sentence import Sentence
 
 _PASSING = frozenset({Code.LATER, Code.UNREACHABLE, Code.UNKNOWN})
@@ -84,6 +85,19 @@ class Drafts:
             repository=publication.repository, text=publication.text, path=publication.path,
             title=publication.title, body=publication.body,
             is_signed_off=publication.is_signed_off), id_=publication.id)
+
+    def raised(self, draft: Publication) -> str:
+        """The version that the changes ask for; empty where the draft's own says enough."""
+        difference = self.difference(draft)
+        asked = difference.suggested if difference else ""
+        is_low = version_order(draft.version, 0) < version_order(asked, 0)
+        return asked if draft.version and is_low else ""
+
+    def raise_version(self, draft: Publication) -> Publication:
+        """The draft with the version that its changes ask for; raises as `make`."""
+        place = read(draft.text).place(("version",))
+        text = draft.text[:place.start] + self.raised(draft) + draft.text[place.end:]
+        return self.rebuild(replace(draft, text=text))
 
     def look(self, draft: Publication, *, renewed: Collection[str] = ()) -> Publication:
         """Ask GitHub what stands there now; the answer is in the row, a refusal in `problem`.

@@ -160,6 +160,15 @@ def rebuild(number: int) -> ResponseReturnValue:
     return redirect(url_for("publish.show", number=number), 303)
 
 
+@blueprint.post("/<int(max=2147483647):number>/version")
+def raise_version(number: int) -> ResponseReturnValue:
+    """Give the draft the version that its changes ask for, where its own says less."""
+    found = _own(number)
+    if services().drafts.raised(found):
+        services().drafts.raise_version(found)
+    return redirect(url_for("publish.show", number=number), 303)
+
+
 @blueprint.post("/<int(max=2147483647):number>/withdraw")
 def withdraw(number: int) -> ResponseReturnValue:
     done = services().publications.withdraw(_own(number))
@@ -207,6 +216,7 @@ def _preview(draft: Publication, *, trouble: str = "") -> str:
     return render_template(
         "publish/preview.html", view=view_of(draft), draft=draft, checks=checks, lines=lines,
         errors=errors_of(checks), difference=services().drafts.difference(draft),
+        raised=services().drafts.raised(draft),
         may_confirm=may_confirm(draft, checks), component=_component(draft), trouble=trouble,
         max_title=MAX_TITLE, max_body=MAX_BODY)
 

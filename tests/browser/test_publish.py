@@ -87,6 +87,26 @@ def test_a_button_that_is_pressed_twice_opens_one_pull_request(github, site, pag
     assert len(github.world.pulls) == 1
 
 
+def test_a_component_is_described_by_fields_that_keep_the_rest_of_its_text(site, page):
+    page.goto("/publish/new?type=script")
+    page.locator(".cm-content").wait_for()
+    name = page.get_by_label("Name", exact=True)
+    expect(name).to_have_value("my_script")
+    before = page.locator("#yaml").input_value()
+    name.fill("tidy")
+    page.get_by_label("Version", exact=True).fill("1.0")
+    page.get_by_label("Tags", exact=True).fill("vision, 图像，small")
+    text = page.locator("#yaml").input_value()
+    assert 'name: tidy\nversion: "1.0"\n' in text and "  - 图像\n" in text
+    assert before.splitlines()[3:7] == text.splitlines()[3:7]
+    page.get_by_label("Tags", exact=True).fill("")
+    assert "tags" not in page.locator("#yaml").input_value()
+    page.get_by_label("YAML", exact=True).press("Control+a")
+    page.keyboard.insert_text("name: other\ntags: [a, b]\n")
+    expect(name).to_have_value("other")
+    expect(page.get_by_label("Tags", exact=True)).to_have_value("a, b")
+
+
 def test_what_is_wrong_in_the_text_is_shown_at_its_line(site, page):
     page.goto("/publish/new?type=script")
     page.locator(".cm-content").press("Control+a")

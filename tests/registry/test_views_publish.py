@@ -78,6 +78,17 @@ def test_a_component_is_previewed_and_one_click_opens_the_pull_request(web, bob)
     assert "The pull request is open." in bob.get(f"{address}/live").text
 
 
+def test_a_version_that_says_too_little_is_raised_by_one_click(bob):
+    text = NEW.replace("version: 1.1.0", "version: 1.0.1  # soon")
+    page, address = preview(bob, text)
+    assert "Make it version 2.0.0" in page.text
+    assert bob.post(f"{address}/version").location == address
+    page = bob.get(address)
+    assert "Make it version" not in page.text
+    assert 'value="Update script/tidy 2.0.0"' in page.text
+    assert "version: 2.0.0  # soon" in bob.get(f"{address}/edit").text
+
+
 def test_one_that_is_over_opens_no_editor_whose_text_would_be_lost(web, bob):
     _, address = preview(bob)
     assert bob.get(f"{address}/edit").status_code == 200

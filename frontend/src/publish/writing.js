@@ -1,8 +1,9 @@
 // The editor of the publish pages: any type of component, checked by the server as one types.
 
 import { call } from "../lib/api.js";
-import { createEditor } from "./editor.js";
-import { follow, show } from "./problems.js";
+import { createEditor } from "../editor/editor.js";
+import { follow, show } from "../editor/problems.js";
+import { describing } from "./describing.js";
 
 const CHECK_AFTER_MS = 250;
 const form = document.getElementById("submit");
@@ -12,10 +13,11 @@ let asked = 0;
 
 const editor = createEditor(form.elements.yaml, {
   schemas: () => schemas,
-  onChange: () => { clearTimeout(timer); timer = setTimeout(check, CHECK_AFTER_MS); },
+  onChange: (text) => { describe(text); clearTimeout(timer); timer = setTimeout(check, CHECK_AFTER_MS); },
   onSubmit: () => form.requestSubmit(),
 });
 follow(editor);
+const describe = describing(document.getElementById("describe"), editor);
 
 async function check() {
   const number = ++asked;
