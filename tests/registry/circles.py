@@ -525,8 +525,8 @@ NOT_TRIED = {
     "submit.submit": FORM, "submit.check_text": FORM, "marks.change": FORM,
     **{f"sources.{name}": FORM for name in ("add", "agree", "create_webhook", "keep", "pause",
                                             "remove", "resume", "sync", "use_my_token")},
-    **{f"publish.{name}": OWN for name in ("begin", "confirm", "raise_version", "rewrite", "rebuild",
-                                           "retry", "withdraw")},
+    **{f"publish.{name}": OWN for name in (
+        "begin", "confirm", "raise_version", "rewrite", "rebuild", "retry", "withdraw")},
     **{f"api_publications.{name}_publication": OWN for name in (
         "draft", "rewrite", "confirm", "retry", "withdraw")},
     **{f"settings.{name}": OWN for name in ("connect_github", "verify_github", "disconnect_github",
