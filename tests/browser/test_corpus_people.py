@@ -57,7 +57,7 @@ def test_nothing_runs_that_a_link_a_draft_or_a_file_brings_to_the_submit_page(tr
         trap.check(f"a link with pack {number}")
     page.locator("#draft-state", has_text="draft saved").wait_for()
     page.goto("/compare")
-    page.goto("/submit")
+    page.goto("/submit#linked")
     page.get_by_role("button", name="Drop the draft").wait_for()
     trap.check("a draft")
     old = json.dumps({"jobName": ALL, "image": TEXTS[0], "taskRoles": [

@@ -459,6 +459,17 @@ def test_a_linked_job_comes_along_through_the_login(open_page):
     assert yaml_of(page) == PLAIN
 
 
+def test_what_came_with_a_link_is_told_no_longer_when_another_text_takes_its_place(page):
+    word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
+    page.goto(f"/submit#yaml={word}")
+    expect(page.locator("#notes")).to_contain_text("Check before running")
+    page.locator("#file").set_input_files({
+        "name": "job.yaml", "mimeType": "text/yaml",
+        "buffer": PLAIN.replace("name: hello", "name: mine").encode()})
+    expect(page.locator("#notes")).not_to_contain_text("Check before running")
+    assert "name: mine" in yaml_of(page)
+
+
 def test_what_is_made_of_a_linked_job_survives_a_reload_and_still_warns(page):
     word = urlsafe_b64encode(zlib.compress(PLAIN.encode())).decode().rstrip("=")
     page.goto(f"/submit#yaml={word}")

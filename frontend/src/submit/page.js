@@ -223,14 +223,14 @@ function offerDraft() {
   const found = draft.read();
   if (!found || found.text === started || form.dataset.isSent) return;
   const time = new Date(found.at).toLocaleString(document.documentElement.lang, { day: "numeric", month: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-  if (found.isFromLink) warnOfLink();
   if (linked.size) {
-    const element = note("", _("There is a draft of yours from %(time)s.", { time }), " ", button(_("Bring it back"), () => { editor.change(found.text); element.remove(); }));
+    const element = origin("", _("There is a draft of yours from %(time)s.", { time }), " ", button(_("Bring it back"), () => { editor.change(found.text); element.remove(); }));
     return;
   }
-  editor.change(found.text);
   begun();
-  const element = note("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); isFromLink = false; element.remove(); }));
+  editor.change(found.text);
+  if (found.isFromLink) warnOfLink();
+  const element = origin("", _("Your draft of %(time)s was brought back.", { time }), " ", button(_("Drop the draft"), () => { editor.change(started); isFromLink = false; element.remove(); }));
 }
 
 document.getElementById("reset").addEventListener("click", () => {
@@ -240,7 +240,20 @@ document.getElementById("reset").addEventListener("click", () => {
   say(_("As it was in the beginning."));
 });
 document.getElementById("blank")?.addEventListener("click", () => { editor.change(SMALL_JOB); begun(); });
-const begun = () => document.getElementById("begin")?.remove();
+
+// Where the text came from is told until another one takes its place.
+const origins = [];
+
+function origin(...what) {
+  origins.push(note(...what));
+  return origins.at(-1);
+}
+
+function begun() {
+  document.getElementById("begin")?.remove();
+  for (const each of origins.splice(0)) each.remove();
+  isFromLink = false;
+}
 
 /* --- a job in the link --------------------------------------------------------------------------- */
 
@@ -251,9 +264,9 @@ async function takeShared() {
   if (editor.text !== started) keep();
   draft = new Draft(form.dataset.user, "linked");
   form.elements.reference.value = "";
+  begun();
   isFromLink = true;
   editor.change(text);
-  begun();
   // A reload brings back what was made of it since.
   history.replaceState(null, "", `${location.pathname}${LINKED}`);
   editor.markLines(Array.from({ length: editor.view.state.doc.lines }, (_each, at) => at + 1));
@@ -263,7 +276,7 @@ async function takeShared() {
 
 function warnOfLink() {
   isFromLink = true;
-  note("warn", h("b", {}, _("Check before running.")), gap, _("This job came with a link: whoever made the link wrote it. Read its commands below before you press Submit."));
+  origin("warn", h("b", {}, _("Check before running.")), gap, _("This job came with a link: whoever made the link wrote it. Read its commands below before you press Submit."));
 }
 
 addEventListener("hashchange", takeShared);
