@@ -117,7 +117,6 @@ def create_app(overrides: Mapping[str, str] | None = None) -> Flask:
     app.add_template_filter(mark_access.may_mark)
     app.add_template_global(mark_access.viewer_is_admin)
     app.add_template_global(source_access.is_private, "is_private_source")
-    app.add_template_global(source_access.source_note)
     return app
 
 

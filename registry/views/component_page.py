@@ -13,7 +13,7 @@ from registry.views.auth import viewer_id
 from registry.views.entries import component_of
 from registry.views.language import gettext as _
 from registry.views.services import services
-from registry.views.source_state import is_on_github
+from registry.views.source_access import origin_of
 
 VERSIONS, USERS, COMPANIONS = 12, 10, 6
 USED = ("dockerimage", "data", "script", *INNER_TYPES)
@@ -37,6 +37,7 @@ def component_page(entry: Entry) -> dict[str, Any]:
     versions = services().changelog.versions(entry, limit=VERSIONS, user_id=viewer_id())
     used_by = services().relations.used_by(entry, limit=USERS, user_id=viewer_id())
     recommendation = services().recommendation
+    note, file_url = origin_of(entry)
     return {
         "entry": entry, "component": component,
         "broken": services().sources.problem_at(entry.source_id, entry.path),
@@ -48,15 +49,8 @@ def component_page(entry: Entry) -> dict[str, Any]:
         "together": recommendation.together(entry, COMPANIONS, user_id=viewer_id()),
         "run_count": recommendation.run_count(entry), "unknown": unknown_fields(component),
         "tags": tags_of(component.document), "needs": _whole(component),
-        "file_url": _file_url(entry),
+        "note": note, "file_url": file_url,
         "tasks": [_task_facts(task) for task in component.tasks]}
-
-
-def _file_url(entry: Entry) -> str | None:
-    """The file as GitHub shows it at this commit; None where it comes from elsewhere."""
-    source = services().sources.get(entry.source, user_id=viewer_id())
-    return services().repositories.file_url(source, entry.commit, entry.path) \
-        if is_on_github(source) else None
 
 
 def needs_of(component: Component, entry: Entry) -> list[Need]:

@@ -196,9 +196,15 @@ def is_private(name: str) -> bool:
     return name in g.private_sources
 
 
-def source_note(entry: Entry) -> State | None:
-    """What the reader of a component must know of its source; None: nothing."""
-    return note_of(services().sources.get(entry.source, user_id=auth.viewer_id()))
+def origin_of(entry: Entry) -> tuple[State | None, str | None]:
+    """What the reader of a component must know of its source, and its file on GitHub.
+
+    Each None where there is none.
+    """
+    source = services().sources.get(entry.source, user_id=auth.viewer_id())
+    file_url = services().repositories.file_url(source, entry.commit, entry.path) \
+        if is_on_github(source) else None
+    return note_of(source), file_url
 
 
 def last_sync() -> datetime | None:

@@ -25,13 +25,15 @@ def test_the_log_of_all_tasks_shows_time_and_task_of_each_line(web, ann):
     web.runner.merged = {"lines": [LINE], "cursor": "1.20.0", "is_complete": False}
     page = ann.get(f"/jobs/{JOB}/log").text
     assert '<span class="stderr">03:04:05.678 1/main-0 | &lt;b&gt;hi\n</span>' in page
-    assert 'data-cursor="1.20.0"' in page and f'data-url="/api/v3/jobs/{JOB}/log/merged"' in page
+    assert 'data-cursor=""' in page and f'data-url="/api/v3/jobs/{JOB}/log/merged"' in page
+    assert f"/jobs/{JOB}/log?cursor=1.20.0" in page
     answer = ann.get(f"/api/v3/jobs/{JOB}/log/merged?limit=5")
     assert answer.json == {"lines": [LINE], "cursor": "1.20.0", "is_complete": False}
     assert ann.get(f"/api/v3/jobs/{JOB}/log/merged/raw").text == "1/main-0 | text\n"
 
 
 def test_a_log_that_has_ended_asks_for_nothing_more(web, ann):
+    web.runner.end(JOB, "SUCCEEDED", "All tasks succeeded.")
     page = ann.get(f"/jobs/{JOB}/log").text
     assert 'data-complete="1"' in page and "This is the end of the log." in page
 
