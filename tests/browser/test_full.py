@@ -3,6 +3,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.functional.runner_process import wait_for
+from tests.registry.test_views_submit import PLAIN
 
 JOB = "000000000001"
 MOST = 2
@@ -15,12 +16,10 @@ def small(monkeypatch):
 
 
 def test_a_page_for_which_there_is_no_room_says_so_and_asks_by_itself(site, page, open_page):
-    page.goto("/use/job/hello")
-    page.get_by_role("button", name="Submit").click()
-    page.wait_for_url(f"**/jobs/{JOB}")
+    site.browser("ann").post("/submit", yaml=PLAIN, action="submit")
     site.runner.start(JOB)
-    others = [page, open_page("ann")]
-    others[1].goto("/jobs")
+    for each in (page, open_page("ann")):
+        each.goto("/jobs")
     wait_for(lambda: site.services.sockets.count == MOST, "the server is full", 60)
     late = open_page("ann")
     late.goto(f"/jobs/{JOB}")
