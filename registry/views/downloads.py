@@ -9,7 +9,13 @@ from urllib.parse import quote
 from flask import Response
 
 from registry.runner_client import Download
-from registry.views.file_preview import HEAD_BYTES, PLOT_BYTES, numbers_of, preview_of
+from registry.views.file_preview import (
+    HEAD_BYTES,
+    PLOT_BYTES,
+    Preview,
+    numbers_of,
+    preview_of,
+)
 from registry.views.job_access import Task
 from registry.views.security import as_file
 from registry.views.services import services
@@ -46,9 +52,9 @@ def file_shown(job_id: str, attempt: int, role: str, index: int, path: str) -> d
     file = services().runner.artifact(job_id, attempt, role, index, path)
     size = file.size or 0
     with closing(file):
-        head = b"" if is_image(path) else file.head(HEAD_BYTES)
-    shown = vars(preview_of(path, head, size))
-    return {**shown, "size": size, "kind": "image" if is_image(path) else shown["kind"]}
+        shown = Preview(kind="image") if is_image(path) else preview_of(
+            path, file.head(HEAD_BYTES), size)
+    return {**vars(shown), "size": size}
 
 
 def numbers_shown(job_id: str, attempt: int, role: str, index: int, path: str) -> dict[str, Any]:

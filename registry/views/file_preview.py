@@ -23,7 +23,7 @@ PLAIN_CONTROLS = "\t\n\r\x0c\x1b"
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """`kind` is text, table or binary; a table's first row is in `rows` too.
+    """`kind` is text, table, image or binary; a table's first row is in `rows` too.
 
     `text` and `rows` hold only the begin where `is_cut`.
     """
