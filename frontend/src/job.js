@@ -66,10 +66,10 @@ async function poll() {
 }
 
 function hear(news) {
+  log.say(news.type === "end" ? news.message : "");
   if (news.type === "log") takeLog(news);
   else if (news.type === "page") isFinal = update(news.html);
   else if (["Unauthorized", "NotFound", "Forbidden"].includes(news.code)) location.reload();
-  else if (news.type === "end") log.say(news.message);
 }
 
 const bell = byId("bell");

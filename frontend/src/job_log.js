@@ -26,9 +26,9 @@ async function poll() {
 }
 
 function hear(news) {
+  log.say(news.type === "end" ? news.message : "");
   if (news.type === "lines") take(news);
   else if (["Unauthorized", "NotFound", "Forbidden"].includes(news.code)) location.reload();
-  else if (news.type === "end") log.say(news.message);
 }
 
 follow({ path: box.dataset.stream, hello: () => ({ cursor }), message: hear, poll });

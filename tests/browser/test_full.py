@@ -26,6 +26,7 @@ def test_a_page_for_which_there_is_no_room_says_so_and_asks_by_itself(site, page
     late.get_by_text("As many pages as this server can keep live are open.").wait_for()
     site.runner.write(JOB, "epoch 1\n")
     late.locator("#log-text").get_by_text("epoch 1").wait_for()
+    expect(late.locator("#log-state")).to_contain_text("is looked after more slowly")
     site.runner.end(JOB, "SUCCEEDED", "Every task succeeded.")
     late.locator("#live-state", has_text="Every task succeeded.").wait_for()
     assert site.services.sockets.count <= MOST

@@ -13,6 +13,9 @@ const byId = (id) => document.getElementById(id);
 export function panel({ wasOver, nothing }) {
   const box = byId("log-text");
   const state = byId("log-state");
+  let told = state.textContent;
+  let warning = ""; // holds until another one is said, however much is read meanwhile
+  const tell = () => { state.textContent = [warning, told].filter(Boolean).join(" "); };
   const following = byId("follow");
   const search = byId("log-search");
   const more = byId("log-more");
@@ -54,8 +57,9 @@ export function panel({ wasOver, nothing }) {
 
   function take(records, isRead) {
     if (records.length) append(records);
-    if (!isRead) state.textContent = lines.length ? "" : _("Nothing is written yet.");
-    else state.textContent = lines.length ? _("This is the end of the log.") : nothing;
+    if (!isRead) told = lines.length ? "" : _("Nothing is written yet.");
+    else told = lines.length ? _("This is the end of the log.") : nothing;
+    tell();
   }
 
   function tellFound() {
@@ -134,5 +138,5 @@ export function panel({ wasOver, nothing }) {
   box.replaceChildren();
   byId("log-tools").hidden = false;
   jump();
-  return { take, say: (text) => { state.textContent = text || state.textContent; } };
+  return { take, say: (text) => { warning = text ?? ""; tell(); } };
 }
