@@ -63,9 +63,7 @@ function problemOf(form, old, name) {
 // What names the parameter follows.
 function renameParameter(form, old, name) {
   const change = rename(form.page.text(), ["parameters", old], name);
-  if (!change) return;
-  form.kinds.set(name, form.kinds.get(old));
-  form.page.change(apply(form.page.text(), change).replaceAll(`$$${old}$$`, () => `$$${name}$$`));
+  if (change) form.page.change(apply(form.page.text(), change).replaceAll(`$$${old}$$`, () => `$$${name}$$`));
 }
 
 function dropParameter(form, name) {

@@ -1,0 +1,1 @@
+import{h as e}from"./part-SEDFQFF5.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-F7HS2KNP.js"),{timeout:1e3});

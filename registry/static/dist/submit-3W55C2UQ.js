@@ -1,1 +1,0 @@
-import{h as e}from"./part-SEDFQFF5.js";e();var o=window.requestIdleCallback??(t=>setTimeout(t,1));document.querySelector("#problems li")&&document.getElementById("problems").focus();o(()=>import("./part-3FY2XQTH.js"),{timeout:1e3});
